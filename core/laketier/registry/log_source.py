@@ -19,6 +19,7 @@ from laketier.spi import (
     StorageError,
     TableLog,
 )
+from laketier.spi.visible import is_utf8
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class OpenSource:
                     why="a name is text, and not empty",
                     fix="Report it to the author of the source.",
                 )
-        odd = [name for name in found if not name.isascii() and not _is_utf8(name)]
+        odd = [name for name in found if not is_utf8(name)]
         if odd:
             log.warning("[source=%s] tables whose names are no UTF-8 are left out: %s", self.name, ascii(odd[:_NAMED]))
         return [name for name in found if name not in odd]
@@ -109,11 +110,3 @@ def open_log_source(kind: str, options: Mapping[str, Any], *, name: str, origin:
     typed = parse_options(plugin.options_type, options, prefix="options.", origin=origin)
     with naming_storage_errors("the source was opened", setting="the source's options"):
         return OpenSource(name, plugin, plugin.create_source(LogSourceConfig(name, typed)), origin)
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -23,6 +23,7 @@ from laketier.spi import (
     TableLog,
     fail_on_bad_record,
 )
+from laketier.spi.visible import is_utf8
 
 _MOST = 2**63
 
@@ -42,7 +43,7 @@ class CheckedLog(TableLog):
         table = log.table
         if not isinstance(table, LogTable):
             raise _broken(name, f"`TableLog.table` is {table!r}, which is no LogTable")
-        if not _is_text(table.table_id):
+        if not _is_name(table.table_id):
             raise _broken(name, f"`LogTable.table_id` is {table.table_id!r}", "an identity is text, and not empty")
         if not isinstance(table.schema, pa.Schema):
             raise _broken(name, f"`LogTable.schema` is {table.schema!r}, which is no schema of Arrow")
@@ -57,7 +58,7 @@ class CheckedLog(TableLog):
         if not isinstance(found, Mapping):
             raise self._broken(f"`bounds` returned {found!r}", "it returns a mapping of buckets to BucketBounds")
         for bucket, each in found.items():
-            if not _is_text(bucket):
+            if not _is_name(bucket):
                 raise self._broken(f"`bounds` has the bucket {bucket!r}", "the name of a bucket is text, and not empty")
             if not isinstance(each, BucketBounds):
                 raise self._broken(f"`bounds` has {each!r} for bucket {bucket!r}, which is no BucketBounds")
@@ -163,14 +164,8 @@ def _broken(name: object, what: str, rule: str | None = None) -> PluginBroken:
     )
 
 
-def _is_text(value: object) -> bool:
-    if not isinstance(value, str) or not value:
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _is_name(value: object) -> bool:
+    return bool(value) and is_utf8(value)
 
 
 def _shares(before: LogSplit, split: LogSplit) -> bool:

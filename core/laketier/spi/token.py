@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from laketier.spi.errors import (
+    ConfigError,
     CorruptTable,
     Fenced,
     Gap,
@@ -20,8 +21,10 @@ from laketier.spi.errors import (
     TokenMismatch,
     WatermarkLost,
 )
+from laketier.spi.visible import is_utf8
 
 FIRST_EPOCH = 0
+_MOST = 2**63
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class Token:
         fence: The number of the driver's lease. 0 without a lease.
         content: Identifies the input of the epoch. None where it is unknown; then run and epoch alone decide.
         source: The range that was read, where the source has ranges.
+
+    Raises:
+        ConfigError: A field has another type, or a value that no table could give back. A watermark that can't be read
+            again would stop the pipeline for good.
     """
 
     pipeline: str
@@ -59,9 +66,19 @@ class Token:
 
     def __post_init__(self) -> None:
         if not self.pipeline or not self.run:
-            raise ValueError("a token needs a pipeline and a run")
-        if self.epoch < FIRST_EPOCH or self.fence < 0:
-            raise ValueError(f"epoch and fence can't be negative: {self.epoch}, {self.fence}")
+            raise ConfigError("a round needs a pipeline and a run", fix="Name both.")
+        for name, text in (("pipeline", self.pipeline), ("run", self.run), ("content", self.content)):
+            if text is not None and not is_utf8(text):
+                raise ConfigError(
+                    f"the {name} of a round is text in UTF-8, and this is {_shown(text)}",
+                    fix=f"Give it as text, for example str({name}).",
+                )
+        for name, number in (("epoch", self.epoch), ("fence", self.fence)):
+            if type(number) is not int or not 0 <= number < _MOST:
+                raise ConfigError(
+                    f"the {name} of a round is an int of 0 or more, and this is {_shown(number)}",
+                    fix=f"Give it as int({name}), without a sign and below 2**63.",
+                )
 
 
 @dataclass(frozen=True)
@@ -151,8 +168,12 @@ class Watermark:
                 snapshot_id=_optional(int, document["snapshot"]),
                 forgotten=_of(bool, document["forgotten"]),
             )
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError, ConfigError) as error:
             raise CorruptTable("a stored watermark can't be read", why=f"{error!r}: {text[:200]!r}") from error
+
+
+def _shown(value: object) -> str:
+    return f"{type(value).__name__} {ascii(value)[:100]}"
 
 
 def _of(kind: type, value: Any) -> Any:

@@ -20,3 +20,21 @@ def visible(text: str) -> str:
 def visible_json(text: str) -> str:
     """Escape the same characters in JSON text. Its strings keep their values."""
     return _SENT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def is_utf8(value: object) -> bool:
+    """Whether a value is text that a document in UTF-8 can hold: without half of a surrogate pair.
+
+    Args:
+        value: The value.
+
+    Returns:
+        Whether it is.
+    """
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -45,6 +45,13 @@ class EpochWriter:
                 where=str(config.table),
                 fix="Set lake.pipeline, remove lake.epoch, and give each epoch to `EpochWriter.write`.",
             )
+        if not isinstance(schema, pa.Schema):
+            raise ConfigError(
+                f"the schema of a writer is one of Arrow, and this is {type(schema).__name__}",
+                where=str(config.table),
+                fix="Give pyarrow.schema([(name, type), …]).",
+            )
+        Token(config.pipeline, BATCH_RUN, FIRST_EPOCH, fence)  # refuses what can be no fence before anything is made
         self._config = config
         self._pipeline: str = config.pipeline
         self._schema = schema
@@ -72,6 +79,8 @@ class EpochWriter:
 
         Raises:
             Refused: The epoch must not be published; see `TieringRound.commit`. After `Overtaken`, write it again.
+            ConfigError: ``epoch`` or ``content`` has another type.
+            IncompatibleData: ``batches`` has something else than record batches, or they do not fit the table.
             LaketierError: As the format raises it.
         """
         token = Token(self._pipeline, BATCH_RUN, epoch, self._fence, content)

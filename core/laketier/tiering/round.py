@@ -15,6 +15,7 @@ from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     CommitterInitContext,
     Decision,
+    IncompatibleData,
     LakeCommitter,
     LakeTieringFactory,
     TableChanged,
@@ -204,7 +205,12 @@ class StagedTask:
             self._writer = factory.create_writer(context or WriterInitContext(attempt=new_attempt_id()))
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Stage rows."""
+        """Stage rows. Raises also `IncompatibleData`, for what is no record batch."""
+        if not isinstance(batch, pa.RecordBatch):
+            raise IncompatibleData(
+                f"rows come as record batches of Arrow, and this is {type(batch).__name__}",
+                fix="Give an iterable of record batches: [batch], or the to_batches() of a table.",
+            )
         with naming_storage_errors("rows were staged"):
             self._writer.write(batch)
 

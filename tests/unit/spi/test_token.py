@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.spi import CorruptTable, SourceRange, Token, Watermark
+from laketier.spi import ConfigError, CorruptTable, SourceRange, Token, Watermark
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 tokens = st.builds(
@@ -70,10 +71,41 @@ def test_a_newer_version_says_so() -> None:
     assert caught.value.fix == "Use a newer laketier."
 
 
-@pytest.mark.parametrize("fields", [("", "r", 0), ("p", "", 0), ("p", "r", -1), ("p", "r", 0, -1)])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ("", "r", 0),
+        ("p", "", 0),
+        (7, "r", 0),
+        ("p", b"r", 0),
+        ("p\ud800", "r", 0),
+        ("p", "r", -1),
+        ("p", "r", 0, -1),
+        ("p", "r", 1.0),
+        ("p", "r", True),
+        ("p", "r", "1"),
+        ("p", "r", numpy.int64(1)),
+        ("p", "r", 2**63),
+        ("p", "r", 0, 1.0),
+        ("p", "r", 0, 0, 5),
+        ("p", "r", 0, 0, "\ud800"),
+    ],
+    ids=ascii,
+)
 def test_impossible_tokens(fields: tuple[object, ...]) -> None:
-    with pytest.raises(ValueError, match=r"needs a pipeline and a run|can't be negative"):
+    """What is stored and can't be read again would stop its pipeline for good."""
+    with pytest.raises(ConfigError, match=r"^(a round needs a pipeline and a run|the \w+ of a round is)"):
         Token(*fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [('"epoch":7', '"epoch":-7'), ('"pipeline":"p"', '"pipeline":""'), ('"p"', '"\\ud800"')]
+)
+def test_an_impossible_token_that_is_stored_is_corrupt(right: str, wrong: str) -> None:
+    text = Watermark(Token("p", "r", 7), "c").to_json()
+    assert right in text
+    with pytest.raises(CorruptTable, match="can't be read"):
+        Watermark.from_json(text.replace(right, wrong))
 
 
 def test_the_carrier_is_named_afterwards() -> None:
