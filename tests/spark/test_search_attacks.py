@@ -95,12 +95,12 @@ def test_a_brace_is_json_unless_queries_are_words(spark: SparkSession, target: T
     with pytest.raises(PythonException, match="a query is not JSON"):
         laketier.spark.search_many(spark, target.options(), both).collect()
     worded = laketier.spark.search_many(spark, target.options(), both, words=True)
-    assert _found(worded, "_query", "id") == [(typed, 0), (typed, 1), (as_json, 2)], "type and match are no words of it"
-    sql = "SELECT id FROM laketier_search('db.t', '{lake} on', 10{})"
-    assert _found(spark.sql(sql.format(", words => true")), "id") == [(0,), (1,)]
+    assert _found(worded, "_query", "id") == [(as_json, 2), (typed, 0), (typed, 1)]
+    sql = "SELECT id FROM laketier_search('db.t', '{lake} on', 10"
+    assert _found(spark.sql(f"{sql}, words => true)"), "id") == [(0,), (1,)]
     for more, says in (("", "a query is not JSON"), (", words => 'yes'", "neither true nor false")):
         with pytest.raises((AnalysisException, PythonException), match=says):
-            spark.sql(sql.format(more)).collect()
+            spark.sql(f"{sql}{more})").collect()
 
 
 def _lake(target: Target) -> dict[str, str]:

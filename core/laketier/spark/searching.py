@@ -159,7 +159,7 @@ def _queries(queries: DataFrame, column: str) -> DataFrame:
             fix="Call `search_many` in a foreachBatch: each batch then sees the table of its time.",
         )
     escaped = column.replace("`", "``")
-    return queries.select(f"`{escaped}`")
+    return queries.selectExpr(f"`{escaped}` AS query")  # `mapInArrow` can't take a name with a dot
 
 
 def answers(
