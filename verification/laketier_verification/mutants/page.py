@@ -33,6 +33,22 @@ _ABOUT = {
     "rounds": "the unit tests of rounds/",
     **{f"{name}-own": f"the tests of plugins/{name}/tests" for name in ("localfile", "delta", "iceberg", "lance")},
 }
+_NOTES = {
+    "feather": """\
+The aim is 95 %, and it is not reached. Each sample is drawn anew: a test that was written for survivors of one can only
+raise the next. A figure that is told as the least is of a run that had to end before its survivors had met all tests.
+Our own tests have not been asked about the survivors of seeds 7 and 11.
+
+The survivors of seeds 2 and 7 were looked at one by one. Some were mistakes that an author makes, and have a test now:
+what readers, discards and orphan collections make of a commit that nobody has finished yet, an overwrite of a table's
+first rows, an orphan of the very moment. Some were code that nobody needs, and it is gone: looks that were made twice,
+versions of documents that were worked out in two places. Left are guards against documents that were forged or mixed
+up, which the contract asks of no format and our own tests ask of the kit; what only makes the kit faster (rollups,
+documents that are kept); what one feature of localfile needs (tables that were rebuilt); looks that fail where the
+answer is right all the same; a word of a message; and the order of two syncs, which a power cut between them would
+show. They count as survivors, unless a line argues that nobody could notice.
+""",
+}
 _HEAD = """# Mutants
 
 `make test-mutants` makes one small mistake in correct code, runs the tests that reach the mistake, and says which
@@ -85,6 +101,8 @@ def page(folder: Path = SUMMARIES) -> str:
         parts.append(f"## {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n")
         if summary.earlier:
             parts.append(_earlier(summary))
+        if summary.target in _NOTES:
+            parts.append(_NOTES[summary.target])
         parts += [_rows(view, scores) for view, scores in summary.scores.items()]
         if _is_first_look(summary):
             file = f"{SUMMARIES.name}/{summary.target}.json"
@@ -122,7 +140,7 @@ def _drawn(summary: Summary) -> str:
     met = "each survivor met all tests that reach it"
     found = f"{score.noticed} of {score.tried - score.equivalent}, so between {low:.0f} and {high:.0f} % of all"
     if summary.waiting:
-        met = f"{summary.waiting} of the survivors have met their first tests alone"
+        met = f"{summary.waiting} of the survivors have not met all tests yet"
         found = f"at least {score.noticed} of {score.tried - score.equivalent}, so at least {low:.0f} % of all"
     return (
         f"A sample of {sample.count} of {summary.mutants} mutants, drawn with seed {sample.seed}, and {met}; "
