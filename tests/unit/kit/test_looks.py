@@ -92,8 +92,8 @@ def test_a_disk_that_dates_to_the_second_has_files_told_apart_by_content(
     """One that was replaced within the second, in the inode of the other, and is as large."""
     second, look = 1_000_000_000, os.stat
 
-    def coarse(path: Path) -> Any:
-        found = look(path)
+    def coarse(path: Path, **how: Any) -> Any:
+        found = look(path, **how)
         names = ("st_dev", "st_ino", "st_size", "st_mode")
         dates = dict.fromkeys(("st_mtime_ns", "st_ctime_ns"), 7 * second)
         return SimpleNamespace(**{name: getattr(found, name) for name in names}, **dates)
