@@ -62,6 +62,17 @@ class Child:
         assert self._process.stdout is not None
         return bool(self._buffer or _says_more(self._process.stdout, seconds))
 
+    def ends_within(self, seconds: float) -> int | None:
+        """Ask nothing more of an interpreter of its own, and wait until it has ended. What it ended with, as in
+        `subprocess.Popen.returncode`; None if it goes on."""
+        assert isinstance(self._process, subprocess.Popen)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
     def stop(self) -> None:
         """End it, whatever it does."""
         self._process.kill()

@@ -93,7 +93,13 @@ RULES = (
         "process",
         "A plugin at work leaves its process as it was: settings, output, and what is open.",
         _ENTRY,
-        ("test_process.py",),
+        ("test_process.py", "test_executors.py::test_a_process_that_used_a_table_ends"),
+    ),
+    Rule(
+        "surroundings",
+        "What a process finds where it runs changes no table: encoding, folders, limits, random numbers, dates.",
+        _ENTRY,
+        ("test_surroundings.py",),
     ),
     Rule(
         "serialization",
@@ -105,7 +111,7 @@ RULES = (
         "writer",
         "A writer takes rows by column name, refuses what does not fit, and leaves nothing behind after an abort.",
         _WRITER,
-        ("test_writer.py",),
+        ("test_writer.py", "test_values.py"),
     ),
     Rule(
         "scale",

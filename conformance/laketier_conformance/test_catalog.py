@@ -67,6 +67,10 @@ def test_properties_stay_as_they_are(lake: Lake) -> None:
     told = lake.create(name="db.told", properties=asked).info.descriptor.properties
     kept = {name: value for name, value in told.items() if name.startswith("note.")}
     assert not kept or kept == asked, f"properties of a table that are kept: {difference(kept, asked)}"
+    cased = {"note.Case": "one", "Note.case": "two"}
+    told = lake.create(name="db.cased", properties=cased).info.descriptor.properties
+    kept = {name: value for name, value in told.items() if name.lower() == "note.case"}
+    assert not kept or kept == cased, f"properties whose names differ by case: {difference(kept, cased)}"
 
 
 def test_metadata_of_columns_do_not_count(lake: Lake) -> None:
@@ -79,6 +83,38 @@ def test_metadata_of_columns_do_not_count(lake: Lake) -> None:
     table = lake.table("db.t")
     table.append(0)
     expect(table.ids, ids_of(0), "rows of a table that was created with metadata of columns")
+
+
+@pytest.mark.needs(Feature.UPSERT)
+def test_a_key_keeps_its_order(lake: Lake) -> None:
+    """It is the order in which rows are sorted, or hashed, by whoever merges them."""
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("a", "z", "M")])
+    key = ("z", "M", "a")
+    expect(lake.create(schema, "db.keyed", primary_key=key).info.descriptor.primary_key, key, "the key of a table")
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_partitions_keep_their_order(lake: Lake) -> None:
+    """Who reads folders by their place finds the outer one first."""
+    schema = pa.schema([("a", pa.string()), ("z", pa.string()), ("M", pa.string()), ("id", pa.int64())])
+    fields = tuple(map(PartitionField, ("z", "M", "a")))
+    table = lake.create(schema, "db.parted", partition_by=fields)
+    expect(table.info.descriptor.partition_by, fields, "the partitioning of a table of three columns")
+    rows = pa.record_batch([*(pa.array([value]) for value in "xyz"), pa.array([1])], schema=schema)
+    staged = table.stage_arrow([rows])
+    found = {name: dict(staged.files[0].partition).get(name) for name in ("a", "z", "M")}
+    expect(found, {"a": "x", "z": "y", "M": "z"}, "the partition that a result names")
+
+
+def test_names_that_are_alike_when_joined_stay_apart(lake: Lake) -> None:
+    """Database and name of a table are two: joined, some pairs would be one."""
+    names = ("a_b.c", "a.b_c", "a__b.c", "a_.b__c", "a-b.c", "a.b-c")
+    for number, name in enumerate(names):
+        lake.create(name=name).append(0, [number])
+    for number, name in enumerate(names):
+        expect(lake.table(name).ids, [number], f"rows of {name}, beside tables of names that are alike when joined")
+    listed = lake.storage.catalog().list_tables()
+    expect(listed, sorted(map(TablePath.parse, names)), "the tables of the warehouse")
 
 
 def test_create_is_idempotent(table: Table) -> None:

@@ -6,11 +6,21 @@ import base64
 import pickle
 from pathlib import Path
 
+import pytest
+
 from laketier.registry import installed_formats
 from laketier.spi import ScanRequest, WriteResult, pack, unpack
-from laketier_conformance.children import Child
+from laketier_conformance.children import Child, Children
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Table, ids_of, read_plan, token
+
+ENDS_WITHIN_SECONDS = 30.0
+
+
+@pytest.fixture(scope="module")
+def interpreter(_children: Children) -> Child:
+    """One for all of them, as an engine uses a worker for several tasks."""
+    return _children.fresh()
 
 
 def _text(data: bytes) -> str:
@@ -93,3 +103,12 @@ def test_a_factory_stays_picklable_after_use(table: Table) -> None:
     result = unpack(again.write_result_serializer, table.stage(ids_of(1), factory=again))
     table.commit([result], token(0))
     expect(table.ids, ids_of(1), "rows that a factory staged which was pickled after use")
+
+
+def test_a_process_that_used_a_table_ends(table: Table, interpreter: Child) -> None:
+    """Neither a thread, a pool nor a loop keeps it alive, and nothing fails as it ends: a job that is done is over."""
+    answer = interpreter.ask(table.lake, "imports")
+    assert "rows" in answer, f"a process used a table, and ended in an error: {answer}"
+    code = interpreter.ends_within(ENDS_WITHIN_SECONDS)
+    assert code is not None, f"a process used a table, and goes on {ENDS_WITHIN_SECONDS:.0f} s after it was done"
+    expect(code, 0, "what a process ends with that used a table")

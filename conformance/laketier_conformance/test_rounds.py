@@ -49,6 +49,21 @@ def test_rounds_follow_each_other(table: Table) -> None:
         )
 
 
+def test_tasks_without_rows_beside_others(table: Table) -> None:
+    """A partition of the input may be empty: the first, the last, or one in between."""
+    tasks = [[], ids_of(0, 1), [], [], ids_of(0, 2, 1), []]
+    result = table.append(0, *tasks)
+    expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 6), "outcome and rows of tasks, some without rows")
+    expect(table.ids, ids_of(0, 1) + ids_of(0, 2, 1), "rows of tasks beside others that have none")
+
+
+def test_results_come_in_any_order(table: Table) -> None:
+    """As tasks end, and not as they began. Those of equal size are results of different tasks."""
+    results = [table.staged([10 + number, 20 + number], number) for number in range(4)]
+    table.commit([results[2], results[0], results[3], results[1]], token(0))
+    expect(table.ids, sorted([*range(10, 14), *range(20, 24)]), "rows of four tasks of equal size, in another order")
+
+
 @pytest.mark.needs(Feature.HISTORY)
 def test_many_tasks_are_one_commit(table: Table) -> None:
     """However many files they staged: a reader sees all of them, or none."""
@@ -187,6 +202,18 @@ def test_two_pipelines_take_turns(table: Table) -> None:
         sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, split)),
         "rows of two pipelines that take turns",
     )
+
+
+def test_a_pipeline_has_a_watermark_in_each_table(lake: Lake) -> None:
+    """One pipeline feeds several tables. Each says for itself which epochs it has."""
+    tables = [lake.create(name=name) for name in ("db.one", "db.two", "other.one")]
+    for number, each in enumerate(tables):
+        for epoch in range(number + 1):
+            outcome = each.append(epoch).outcome
+            expect(outcome, RoundOutcome.PUBLISHED, f"epoch {epoch} of one pipeline, in table {number} of three")
+    for number, each in enumerate(tables):
+        expect(each.append(number).outcome, RoundOutcome.ALREADY_THERE, f"a replay of epoch {number} in its table")
+        expect(each.ids, [i for e in range(number + 1) for i in ids_of(e)], "rows of one of three tables of a pipeline")
 
 
 def test_a_batch_without_a_pipeline(table: Table) -> None:

@@ -1,0 +1,193 @@
+"""What a process finds where it runs: its encoding, its folder for temporary files, its limits and random numbers, the
+dates of files. None of it changes what a table holds."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.spi import Feature, ScanRequest
+from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, told
+from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
+
+FILES = 32
+SPARE = 24
+"""Fewer than the files of a plan, and more than what is open beside them."""
+NAMED = "caf\u00e9-\u65e5\u672c"
+
+
+@pytest.fixture
+def few_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text files that are opened without an encoding are in the locale's: here one that has ASCII alone."""
+    opened = io.open
+
+    def narrow(
+        file: Any, mode: str = "r", buffering: int = -1, encoding: str | None = None, *more: Any, **named: Any
+    ) -> Any:
+        if "b" not in mode and encoding in (None, "locale"):
+            encoding = "ascii"
+        return opened(file, mode, buffering, encoding, *more, **named)
+
+    monkeypatch.setattr(io, "open", narrow)
+    monkeypatch.setattr(builtins, "open", narrow)
+    monkeypatch.setattr(io, "text_encoding", lambda given, level=2: given or "locale")  # noqa: ARG005
+
+
+@pytest.mark.usefixtures("few_letters")
+def test_files_have_an_encoding_of_their_own(lake: Lake) -> None:
+    """Neither that of the driver's locale nor that of an executor's, which may be another one."""
+    try:
+        table = lake.create(comment=NAMED, properties={"note.of": NAMED})
+        table.append(0, pipeline=NAMED)
+        outcome = table.append(0, pipeline=NAMED).outcome
+        found = table.ids
+    except UnicodeError as error:
+        pytest.fail(f"a pipeline is called {NAMED!r}, and the locale's encoding is ASCII: {told(error)}")
+    expect(outcome, RoundOutcome.ALREADY_THERE, f"the replay of {NAMED!r}, where the locale's encoding is ASCII")
+    expect(found, ids_of(0), "rows where the locale's encoding is ASCII")
+
+
+@pytest.fixture
+def elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path | None]:
+    """The folder for temporary files is on another device than the table. None where there is no other."""
+    for place in ("/dev/shm", "/run", "/var/tmp", str(Path.home())):
+        if os.access(place, os.W_OK) and os.stat(place).st_dev != folder.stat().st_dev:
+            with tempfile.TemporaryDirectory(dir=place) as other:
+                for name in ("TMPDIR", "TEMP", "TMP"):
+                    monkeypatch.setenv(name, other)
+                monkeypatch.setattr(tempfile, "tempdir", None)
+                yield Path(other)
+            monkeypatch.setattr(tempfile, "tempdir", None)
+            return
+    yield None
+
+
+def test_temporary_files_are_on_another_device(
+    table: Table, elsewhere: Path | None, unproven: Callable[[str, str], None]
+) -> None:
+    """From there no file is renamed into the table: it would be copied, and a reader or a crash come in between."""
+    if elsewhere is None:
+        unproven("temporary files on another device", "there is no other device here")
+    try:
+        table.append(0, ids_of(0), ids_of(1))
+    except OSError as error:
+        pytest.fail(f"the folder for temporary files is on another device, and a round fails: {told(error)}")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of a process whose temporary files are on another device")
+    left = [] if elsewhere is None else sorted(path.name for path in elsewhere.rglob("*") if path.is_file())
+    expect(left, [], "files that a round leaves in the folder for temporary files")
+
+
+def test_many_files_are_read_with_few_descriptors(table: Table) -> None:
+    """A process may have 1,024 of them, and a table more files than that."""
+    resource = pytest.importorskip("resource")
+    table.append(0, *([number] for number in range(FILES)))
+    table.read()  # whatever is opened once for a process is open
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = (
+        max((int(name) for name in os.listdir("/proc/self/fd")), default=soft)
+        if Path("/proc/self/fd").is_dir()
+        else soft
+    )
+    few = min(soft, highest + SPARE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
+    try:
+        found = table.ids
+        table.append(1, *([FILES + number] for number in range(FILES)))
+    except OSError as error:
+        pytest.fail(f"a table of {FILES} files is read, and one more descriptor than {SPARE} is needed: {told(error)}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    expect(found, list(range(FILES)), f"rows of a table of {FILES} files, by a process with few descriptors")
+    expect(table.ids, list(range(2 * FILES)), f"rows of a commit of {FILES} files, by a process with few descriptors")
+
+
+def _seed() -> None:
+    random.seed(7)
+
+
+@pytest.fixture
+def kept_randomness() -> Iterator[None]:
+    kept = random.getstate()
+    yield
+    random.setstate(kept)
+
+
+@pytest.mark.usefixtures("kept_randomness")
+def test_random_numbers_that_come_again(table: Table) -> None:
+    """An application seeds them, and so each task does; a process that is forked has those of its parent. Attempts and
+    their files are different all the same."""
+    messages = []
+    for number in range(2):
+        _seed()
+        messages.append(table.staged([number], number))
+    attempts, files = {each.attempt for each in messages}, {file.path for each in messages for file in each.files}
+    expect((len(attempts), len(files)), (2, 2), "attempts and files of two tasks that begin with the same seed")
+    _seed()
+    table.commit(messages, token(0))
+    _seed()
+    table.append(1, [2])
+    expect(table.ids, [0, 1, 2], "rows of tasks and commits that begin with the same seed")
+
+
+@pytest.mark.usefixtures("kept_randomness")
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_identities_do_not_come_again(lake: Lake) -> None:
+    """Two tables of one name, made by processes with the same seed, are two: nobody takes one for the other."""
+    _seed()
+    first = lake.create().info.table_uuid
+    lake.storage.catalog().drop_table(lake.table("db.t").path)
+    _seed()
+    second = lake.create().info.table_uuid
+    assert first != second, (
+        f"a table was dropped and made anew by a process with the same seed: both have the uuid {first}"
+    )
+
+
+def _all_dates(lake: Lake, moment: int) -> None:
+    """Files and folders of the warehouse, as a copy, a backup or a coarse clock dates them."""
+    root = Path(lake.location)
+    if root.is_dir():
+        for path in (root, *root.rglob("*")):
+            os.utime(path, ns=(moment, moment), follow_symlinks=False)
+
+
+def test_dates_of_files_say_nothing(table: Table) -> None:
+    """A table that was copied, or put back, has files of other dates: they are the same rows, and more can come."""
+    for epoch in range(2):
+        table.append(epoch)
+    for moment in (1_000_000_000, 4_000_000_000_000_000_000):
+        _all_dates(table.lake, moment)
+        try:
+            expect(table.ids, ids_of(0) + ids_of(1), "rows of a table whose files have other dates")
+            outcome = table.append(1).outcome
+        except Exception as error:  # noqa: BLE001 - reported
+            pytest.fail(f"a table is read whose files have other dates: {told(error)}")
+        expect(outcome, RoundOutcome.ALREADY_THERE, "the replay of an epoch in a table whose files have other dates")
+    table.append(2)
+    expect(table.ids, [i for epoch in range(3) for i in ids_of(epoch)], "rows of a table whose files had other dates")
+
+
+def test_a_clock_that_stands_still_hides_no_commit(table: Table) -> None:
+    """Dates of files move in steps of milliseconds, on some disks of seconds. A reader that keeps what it read looks at
+    more than these."""
+    storage, info = table.lake.storage, table.info
+    source = storage.source(info)
+    for epoch in range(4):
+        table.append(epoch)
+        _all_dates(table.lake, 1_700_000_000_000_000_000)
+        expected = [i for each in range(epoch + 1) for i in ids_of(each)]
+        expect(table.ids, expected, f"rows after epoch {epoch}, where all files have one date")
+        held = sorted(read_plan(source, source.plan(ScanRequest()))["id"].to_pylist())
+        expect(held, expected, f"rows after epoch {epoch} for who holds a source, where all files have one date")
+        mark = table.watermark()
+        assert mark is not None, "a pipeline has a watermark, where all files have one date"
+        expect(mark.token.epoch, epoch, "the epoch of the watermark, where all files have one date")
