@@ -15,6 +15,7 @@ from laketier.spi import (
     LaketierError,
     Watermark,
     new_attempt_id,
+    unpack,
 )
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
@@ -58,10 +59,14 @@ def test_tasks_without_rows_beside_others(table: Table) -> None:
 
 
 def test_results_come_in_any_order(table: Table) -> None:
-    """As tasks end, and not as they began. Those of equal size are results of different tasks."""
-    results = [table.staged([10 + number, 20 + number], number) for number in range(4)]
-    table.commit([results[2], results[0], results[3], results[1]], token(0))
-    expect(table.ids, sorted([*range(10, 14), *range(20, 24)]), "rows of four tasks of equal size, in another order")
+    """As tasks end, and not as they began. Those of one size, and of one moment, are results of different tasks."""
+    factory, first = table.factory, new_attempt_id()
+    earlier = f"{int(first[:12], 16) - 1:012x}{first[12:]}"
+    attempts = [first, f"{first[:-1]}{int(first[-1], 16) ^ 1:x}", earlier, new_attempt_id()]
+    messages = [table.stage([10 + n, 20 + n], n, factory, attempt=attempt) for n, attempt in enumerate(attempts)]
+    results = [unpack(factory.write_result_serializer, messages[number]) for number in (1, 3, 0, 2)]
+    table.commit(results, token(0))
+    expect(table.ids, sorted([*range(10, 14), *range(20, 24)]), "rows of four tasks of one size, in another order")
 
 
 @pytest.mark.needs(Feature.HISTORY)
