@@ -58,7 +58,8 @@ def _has_harness(wrong: Path) -> bool:
 
 # Of these each wrong plugin takes seconds, so they are deep; the formats themselves meet them in each run of the suite.
 ON_SPARK = "test_spark.py::"
-COSTLY = (*INTERPOSED, ON_SPARK, "test_process.py::", "test_scale.py::", "test_depth.py::")
+ENDS = "test_executors.py::test_a_process_that_used_a_table_ends"
+COSTLY = (*INTERPOSED, ON_SPARK, "test_process.py::", "test_scale.py::", "test_depth.py::", ENDS)
 
 
 def _is_costly(test: str) -> bool:

@@ -1,0 +1,28 @@
+"""A plan opens each file, to see that it is there, and leaves them open for the reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Source
+
+from laketier import spi
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_surroundings.py::test_many_files_are_read_with_few_descriptors"
+SAYS = "is needed"
+
+
+class OpeningSource(Source):
+    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
+        plan = super().plan(request)
+        opened = [(Path(self.table.location) / split.payload.path).open("rb") for split in plan.splits]
+        for file in opened:
+            file.close()
+        return plan
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("opens-all-files", source=OpeningSource)
