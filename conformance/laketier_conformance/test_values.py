@@ -120,8 +120,8 @@ def test_fields_of_structs_keep_their_order(lake: Lake) -> None:
 
 OTHERWISE: dict[str, tuple[pa.DataType, dict[str, Any], dict[str, Any] | None]] = {
     "in another order": (
-        pa.struct([("a", pa.int64()), ("M", pa.struct([("b", pa.int64()), ("y", pa.int64())])), ("z", pa.int64())]),
-        {"a": 2, "M": {"b": 4, "y": 3}, "z": 1},
+        pa.struct([("a", pa.int64()), ("z", pa.int64()), ("M", pa.struct([("b", pa.int64()), ("y", pa.int64())]))]),
+        {"a": 2, "z": 1, "M": {"b": 4, "y": 3}},
         {"z": 1, "a": 2, "M": {"y": 3, "b": 4}},
     ),
     "without one of them": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from unittest.mock import patch
+from uuid import UUID
 
 from crooked import CrookedPlugin
 
@@ -17,7 +18,7 @@ SAYS = "by a process with the same seed"
 
 class SeededCatalog(kit.ManifestCatalog):
     def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:
-        with patch.object(creation, "new_attempt_id", lambda *_: f"{random.getrandbits(128):032x}"):
+        with patch.object(creation.uuid, "uuid4", lambda: UUID(int=random.getrandbits(128), version=4)):
             return super().create_table(path, descriptor)
 
 

@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_rounds.py::test_tasks_without_rows_beside_others"
-SAYS = "outcome and rows of tasks, some without rows"
+SAYS = "rows of tasks beside others that have none"
 
 
 class OddCommitter(kit.ManifestCommitter):
