@@ -90,7 +90,8 @@ def test_maps_keep_each_entry(lake: Lake) -> None:
     kind = pa.map_(pa.string(), pa.int64())
     schema = pa.schema([SCHEMA.field("id"), ("m", kind)])
     plain, twice = [("z", 1), ("a", None), ("\u00e9", 3)], [("k", 1), ("a", 2), ("k", 3)]
-    for number, maps in enumerate(([plain, [], None], [plain, twice])):
+    columns: list[list[Any]] = [[plain, [], None], [plain, twice]]
+    for number, maps in enumerate(columns):
         table = lake.create(schema, f"db.maps_{number}")
         rows = pa.record_batch([pa.array(range(len(maps))), pa.array(maps, kind)], schema=schema)
         taken = _taken(table, [rows])
