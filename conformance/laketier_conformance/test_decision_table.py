@@ -95,7 +95,7 @@ def test_row(table: Table, row: Row) -> None:
             "pipeline": "p",
             "run": "007",
             "epoch": 2**53 + 1,
-            "fence": 2**53 + 1,
+            "fence": 2**63 - 1,
             "content": "1e3",
             "source": SourceRange("00", "01.0"),
         },

@@ -223,10 +223,11 @@ def test_an_abort_of_nothing(table: Table) -> None:
 
 def test_a_failure_in_a_with_block_aborts(table: Table) -> None:
     before = table.lake.files()
-    with contextlib.suppress(ZeroDivisionError), _writer(table) as writer:
-        writer.write(batch(ids_of(0)))
-        raise ZeroDivisionError
-    expect(table.lake.files(), before, "files after a block of a writer ended in an error")
+    for ends_it in (ZeroDivisionError, KeyboardInterrupt):
+        with contextlib.suppress(ends_it), _writer(table) as writer:
+            writer.write(batch(ids_of(0)))
+            raise ends_it
+        expect(table.lake.files(), before, f"files after a block of a writer ended in {ends_it.__name__}")
 
 
 def test_text_of_any_length_and_script(lake: Lake) -> None:
