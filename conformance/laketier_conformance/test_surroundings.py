@@ -26,7 +26,7 @@ NAMED = "caf\u00e9-\u65e5\u672c"
 
 
 @pytest.fixture
-def few_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+def ascii_locale(monkeypatch: pytest.MonkeyPatch) -> None:
     """Text files that are opened without an encoding are in the locale's: here one that has ASCII alone."""
     opened = io.open
 
@@ -42,7 +42,7 @@ def few_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(io, "text_encoding", lambda given, level=2: given or "locale")  # noqa: ARG005
 
 
-@pytest.mark.usefixtures("few_letters")
+@pytest.mark.usefixtures("ascii_locale")
 def test_files_have_an_encoding_of_their_own(lake: Lake) -> None:
     """Neither that of the driver's locale nor that of an executor's, which may be another one."""
     try:
@@ -187,8 +187,8 @@ def test_a_clock_that_stands_still_hides_no_commit(table: Table) -> None:
         _all_dates(table.lake, 1_700_000_000_000_000_000)
         expected = [i for each in range(epoch + 1) for i in ids_of(each)]
         expect(table.ids, expected, f"rows after epoch {epoch}, where all files have one date")
-        held = sorted(read_plan(source, source.plan(ScanRequest()))["id"].to_pylist())
-        expect(held, expected, f"rows after epoch {epoch} for who holds a source, where all files have one date")
+        kept = sorted(read_plan(source, source.plan(ScanRequest()))["id"].to_pylist())
+        expect(kept, expected, f"rows after epoch {epoch} for who holds a source, where all files have one date")
         mark = table.watermark()
         assert mark is not None, "a pipeline has a watermark, where all files have one date"
         expect(mark.token.epoch, epoch, "the epoch of the watermark, where all files have one date")
