@@ -57,7 +57,7 @@ RULES = (
         "catalog",
         "Creating, changing and dropping a table is idempotent, and leaves other tables alone.",
         _CATALOG,
-        ("test_catalog.py", "test_places.py"),
+        ("test_catalog.py", "test_properties.py", "test_places.py"),
     ),
     Rule(
         "versions",
