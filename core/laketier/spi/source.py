@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from numbers import Integral
 from types import NoneType
 from typing import Any, ClassVar, TypeVar
 
@@ -20,8 +21,8 @@ S = TypeVar("S", bound=TableState)
 
 @dataclass(frozen=True, kw_only=True)
 class ScanRequest:
-    """The parameter of `LakeSource.plan`. Naming both ``snapshot_id`` and ``as_of`` is a `ConfigError`; naming neither
-    means the current snapshot.
+    """The parameter of `LakeSource.plan`. Naming both ``snapshot_id`` and ``as_of`` is a `ConfigError`, as is any
+    value of another shape than told here; naming neither means the current snapshot.
 
     Attributes:
         columns: The columns to read, each once, in this order. None for all; empty to count only. The plan has these
@@ -47,6 +48,26 @@ class ScanRequest:
     def __post_init__(self) -> None:
         if self.snapshot_id is not None and self.as_of is not None:
             raise ConfigError("a snapshot and a moment are both given", fix="Give one of them.")
+        for name, given in (("limit", self.limit), ("snapshot_id", self.snapshot_id), ("as_of", self.as_of)):
+            if given is not None and (isinstance(given, bool) or not isinstance(given, Integral)):
+                raise ConfigError(
+                    f"{name} of a scan is {given!r}, and no whole number", fix="Give an integer, or None."
+                )
+        if self.limit is not None and self.limit < 0:
+            raise ConfigError(f"the limit of a scan is {self.limit}", fix="Give zero or more, or None for all rows.")
+        self._refuse_odd_columns()
+
+    def _refuse_odd_columns(self) -> None:
+        columns: Any = self.columns
+        if columns is None:
+            return
+        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+            raise ConfigError(
+                f"the columns of a scan are {columns!r}, and no names", fix="Give a tuple of names, or None for all."
+            )
+        if len(set(columns)) < len(columns):
+            twice = next(name for name in columns if columns.count(name) > 1)
+            raise ConfigError(f"column {twice!r} of a scan is named twice", fix="Name each column once.")
 
     def seen(self, kind: type[S]) -> S | None:
         """The ``state``, for a plan of the current snapshot.

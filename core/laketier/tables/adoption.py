@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
 import pyarrow as pa
 
+from laketier.config.locations import absolute
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import configure, open_lake
 from laketier.spi import AdoptedTable, ConfigError, TablePath
+
+_FILE = re.compile(r"file:(?=/?[^/])", re.IGNORECASE)
 
 
 def adopt_folder(
@@ -44,6 +48,14 @@ def adopt_folder(
             why="a table is named by its folder and by the one above it",
             fix="Rename the folder: letters, digits, _ and -, as in /data/lake/sales/orders.",
         ) from error
+    chosen: Mapping[str, Any] = types or {}
+    for column, kind in chosen.items():
+        if not isinstance(kind, pa.DataType):
+            raise ConfigError(
+                f"{kind!r} is no type of column {column!r}",
+                where=location,
+                fix="Give a type of Arrow, such as pyarrow.string().",
+            )
     named = {"lake.format": lake_format, "lake.warehouse": warehouse or "/", "lake.table": str(path)}
     config = configure({**(options or {}), **named}, origin="the command line")
     lake = open_lake(config)
@@ -51,7 +63,10 @@ def adopt_folder(
         return lake.adoption().adopt(path, partitions=partitions, types=types, on_progress=on_progress)
 
 
-def _absolute(folder: str | os.PathLike[str]) -> str:
-    """Without slashes at its end. A URI is taken as it is."""
-    given = os.fspath(folder)
-    return given.rstrip("/") if urlsplit(given).scheme and "://" in given else Path(os.path.abspath(given)).as_posix()
+def _absolute(folder: object) -> str:
+    """Without slashes at its end. A URI is taken as it is, but for a path behind ``file:``."""
+    given = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
+    if not isinstance(given, str):
+        raise ConfigError(f"the folder is {folder!r}, and not text", fix="Give a path or a URI.")
+    given = _FILE.sub("", given)
+    return given.rstrip("/") if "://" in given else Path(os.path.normpath(absolute(given))).as_posix()

@@ -14,8 +14,9 @@ import pyarrow.types as pt
 
 from laketier.codecs.bounds import SCHEMA_COLUMNS, SCHEMA_DEPTH
 from laketier.codecs.said import shown
+from laketier.config.suggest import did_you_mean
 from laketier.kit.nested import children, rebuilt
-from laketier.spi import IncompatibleData, schema_fingerprint
+from laketier.spi import ConfigError, IncompatibleData, schema_fingerprint
 from laketier.tables.evolution import logical_schema
 from laketier.tables.promotion import Spelling, merged, promoted
 
@@ -151,6 +152,17 @@ def _where_apart(
             if name in inner and promoted(field_.type, inner[name].type, spelling) is None:
                 return _where_apart(field_.type, inner[name].type, f"{path}.{name}", spelling)
     return path, one, two
+
+
+def refuse_misplaced_types(given: Mapping[str, pa.DataType] | None, schema: pa.Schema, where: str) -> None:
+    """Raise `ConfigError` where the user chose the type of a column that is not in ``schema``."""
+    for name in given or {}:
+        if name not in schema.names:
+            raise ConfigError(
+                f"a type is given for column {name!r}, and there is no such column",
+                where=where,
+                fix=did_you_mean(name, schema.names),
+            )
 
 
 def filled(column: pa.Field) -> pa.Field:

@@ -21,7 +21,7 @@ from laketier.spi import (
     TablePath,
 )
 from laketier.tables.hive import HivePartitions, values_of
-from laketier.tables.inference import SchemaSet, refuse_strangers
+from laketier.tables.inference import SchemaSet, refuse_misplaced_types, refuse_strangers
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
 from laketier_localfile.file_formats.known import file_format
@@ -66,6 +66,7 @@ class LocalFileAdoption(LakeAdoption):
             refuse_strangers(schemas, place.where)
             hive = HivePartitions.of([file.path for file in looked_at]) if partitions else HivePartitions()
             schema = hive.added_to(schemas.schema(types))
+            refuse_misplaced_types(types, schema, place.where)
             files = measure(place, lying, looked_at, schema, on_progress)
         in_names = any(name not in file.schema.names for file in files for name in hive.names)
         descriptor = TableDescriptor(

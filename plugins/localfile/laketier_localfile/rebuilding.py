@@ -39,7 +39,7 @@ from laketier.spi import (
     Transform,
 )
 from laketier.tables.hive import HivePartitions, values_of
-from laketier.tables.inference import SchemaSet
+from laketier.tables.inference import SchemaSet, refuse_misplaced_types
 from laketier.tables.promotion import promoted
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
@@ -144,6 +144,7 @@ def what_is_left(
     schemas = SchemaSet(chosen.spelling)
     looked_at = look_at(place, lying, chosen, schemas, types or {}, on_progress, durable=durable)
     descriptor, told = _described(place, looked_at, chosen, schemas, newest, primary_key, types or {})
+    refuse_misplaced_types(types, descriptor.schema, place.where)
     files = measure(place, lying, looked_at, descriptor.schema, on_progress, durable=durable)
     partitioning = Partitioning.of(descriptor)
     entries = [

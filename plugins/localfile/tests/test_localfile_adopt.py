@@ -29,6 +29,7 @@ from laketier.kit.manifests.document import decode, encode
 from laketier.kit.manifests.rollup import write_rollups
 from laketier.spi import (
     AddColumn,
+    ConfigError,
     CorruptTable,
     IncompatibleData,
     IncompatibleTable,
@@ -216,6 +217,27 @@ def test_types_that_the_user_gives(lying: Any) -> None:
         adopt(lying)
     adopt(lying, types={"id": pa.string()})
     assert sorted(lying.scan()["id"].to_pylist()) == ["1", "2", "3", "4", "5", "6"]
+
+
+@pytest.mark.parametrize(
+    ("types", "says"),
+    [
+        ({"regoin": pa.string()}, r"a type is given for column 'regoin', and there is no .*Did you mean 'region'"),
+        ({"id": "string"}, "'string' is no type of column 'id'"),
+    ],
+)
+def test_types_of_nothing_are_refused(lying: Any, types: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        adopt(lying, types=types)
+    assert not (lying.location / "_laketier_manifests").exists()
+
+
+def test_a_path_behind_file_and_what_is_no_path(lying: Any) -> None:
+    assert laketier.adopt(f"file:{lying.location}", lake_format="localfile").made
+    assert not laketier.adopt(f"file://{lying.location}", lake_format="localfile").made
+    for odd in (None, b"lake/sales/orders"):
+        with pytest.raises(ConfigError, match="and not text"):
+            laketier.adopt(odd, lake_format="localfile")  # type: ignore[arg-type]
 
 
 def test_partitions_come_from_folders(make_table: Callable[..., Any]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -35,3 +38,21 @@ def test_unknown_columns_are_named(request_: ScanRequest) -> None:
 def test_a_snapshot_and_a_moment_exclude_each_other() -> None:
     with pytest.raises(ConfigError, match="Give one of them"):
         ScanRequest(snapshot_id=1, as_of=1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"columns": "id"}, "and no names"),
+        ({"columns": (1,)}, "and no names"),
+        ({"columns": ("id", "name", "id")}, "column 'id' of a scan is named twice"),
+        ({"limit": 1.5}, "limit of a scan is 1.5, and no whole number"),
+        ({"limit": True}, "limit of a scan is True, and no whole number"),
+        ({"limit": -1}, "the limit of a scan is -1"),
+        ({"snapshot_id": "1"}, "snapshot_id of a scan is '1', and no whole number"),
+        ({"as_of": 0.0}, "as_of of a scan is 0.0, and no whole number"),
+    ],
+)
+def test_values_of_other_shapes_are_refused(asked: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        ScanRequest(**asked)

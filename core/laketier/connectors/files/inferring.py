@@ -20,7 +20,7 @@ from laketier.connectors.files.readers import COMPRESSED, UnreadableFile
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import ConfigError, IncompatibleData, LaketierError
 from laketier.tables.hive import HivePartitions
-from laketier.tables.inference import SchemaSet, refuse_strangers
+from laketier.tables.inference import SchemaSet, refuse_misplaced_types, refuse_strangers
 from laketier.tables.promotion import Spelling
 
 SAMPLE = 1000
@@ -118,8 +118,11 @@ def infer_folder(
             fix="Move the files away, or give the columns.",
         )
     hive = HivePartitions.of(names) if partitions else HivePartitions()
+    schema = hive.added_to(schema)
+    if len(taken) == len(names):
+        refuse_misplaced_types(given, schema, folder.open()[1])
     return Inferred(
-        schema=hive.added_to(schema),
+        schema=schema,
         format=options.format,
         files=len(names),
         read=len(taken),
