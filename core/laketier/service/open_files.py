@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import resource
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,21 +11,9 @@ from laketier.registry import open_lake
 from laketier.service.tables import ServiceTables
 from laketier.spi import LaketierError, OpenFilesSlot
 from laketier.tables import changed
-from laketier.tiering.open_files import finish_open_files
+from laketier.tiering.open_files import finish_open_files, is_crowded
 
 log = logging.getLogger(__name__)
-
-
-_SHARE = 2
-"""Open files may take the process to a half of its descriptors; rounds need the others."""
-
-
-def _is_crowded() -> bool:
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        return most != resource.RLIM_INFINITY and len(os.listdir("/dev/fd")) > most // _SHARE
-    except OSError:
-        return True  # there is none left to look with
 
 
 @dataclass
@@ -52,7 +38,7 @@ class OpenFileKeeper:
         with self._lock:
             found = self._slots.get(key)
             if found is None or found.is_empty:
-                if _is_crowded():
+                if is_crowded():
                     log.info("[table=%s] its files don't stay open: the process has many open (ulimit -n)", key)
                     found = OpenFilesSlot()
                     found.ending = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
@@ -22,9 +23,11 @@ from laketier.spi import (
 )
 from laketier.tables import changed, prepare_table, trusted
 from laketier.tiering import pipelines
-from laketier.tiering.open_files import finish_open_files
+from laketier.tiering.open_files import finish_open_files, is_crowded
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound, write_task
+
+log = logging.getLogger(__name__)
 
 BATCH_RUN = "batch"
 """The ``run`` of batches: their epochs are numbered by the user, in no progress log."""
@@ -91,7 +94,7 @@ class EpochWriter:
             try:
                 if tiering.begin(self._lake.state(table)) is Decision.DONE:
                     return tiering.confirm_done()
-                context = WriterInitContext(new_attempt_id(tiering.attempts_after), open_files=self._slot)
+                context = WriterInitContext(new_attempt_id(tiering.attempts_after), open_files=self._slot_now())
                 message = write_task(factory, batches, context)
             except BaseException:
                 tiering.close()
@@ -117,6 +120,15 @@ class EpochWriter:
             self._finish(ending=True)
         finally:
             self._slot.close()
+
+    def _slot_now(self) -> OpenFilesSlot:
+        """Where the process has few descriptors left, a writer that has nothing open leaves nothing open, either."""
+        if self._slot.is_empty and is_crowded():
+            log.info("%s: its files don't stay open: the process has many open (ulimit -n)", self._config.table)
+            crowded = OpenFilesSlot()
+            crowded.ending = True
+            return crowded
+        return self._slot
 
     def _finish(self, *, ending: bool) -> RoundResult | None:
         if self._slot.is_empty:

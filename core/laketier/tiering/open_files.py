@@ -3,11 +3,25 @@ what got old."""
 
 from __future__ import annotations
 
+import os
+import resource
 from typing import Any
 
 from laketier.spi import ConfigError, LakeTieringFactory, OpenFilesSlot, WriterInitContext, new_attempt_id, unpack
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound, write_task
+
+_SHARE = 2
+"""Open files may take the process to a half of its descriptors; rounds need the others."""
+
+
+def is_crowded() -> bool:
+    """Whether the process has so many files open that no more should stay open across epochs."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        return most != resource.RLIM_INFINITY and len(os.listdir("/dev/fd")) > most // _SHARE
+    except OSError:
+        return True  # there is none left to look with
 
 
 def refuse_open_files(factory: LakeTieringFactory[Any], *, where: str, why: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import resource
 import shutil
 from dataclasses import replace
 from typing import Any
@@ -20,6 +22,7 @@ from laketier.spi import (
     LaketierError,
     RolledBack,
     TableNotFound,
+    TablePath,
     WatermarkLost,
 )
 
@@ -234,3 +237,26 @@ def test_two_pipelines_and_a_fold_beside(open_table: Any) -> None:
     assert table.changed_ids(1, head.number + 1) == sorted(ids)
     others_see(table, sorted(ids))
     assert table.staged_files() == []
+
+
+def test_writers_of_many_tables_leave_descriptors(open_table: Any) -> None:
+    """Those that came first keep their files open; each epoch of the others finishes its own."""
+    tables = [replace(open_table("json"), path=TablePath("db", f"t{number}")) for number in range(4)]
+    first, *others = [table.writer() for table in tables]
+    first.write(0, [row(0)])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * len(os.listdir("/dev/fd")) - 10, limits[1]))
+    try:
+        for epoch in range(1, 3):
+            first.write(epoch, [row(epoch)])
+        for epoch in range(3):
+            for writer in others:
+                writer.write(epoch, [row(epoch)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert [len(table.plain_files()) for table in tables] == [0, 3, 3, 3]
+    others[0].write(3, [row(3)])
+    assert len(tables[1].plain_files()) == 3, "there is room again"
+    for writer in (first, *others):
+        writer.close()
+    assert [table.read_ids() for table in tables] == [[0, 1, 2], [0, 1, 2, 3], [0, 1, 2], [0, 1, 2]]

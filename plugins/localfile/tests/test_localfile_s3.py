@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 import sys
@@ -18,8 +19,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from localfile_s3 import S3Table
+from typer.testing import CliRunner
 
 from faulty_s3 import BUCKET, KEY, REGION, Fault, FaultyS3
+from laketier.cli.app import app
 from laketier.kit.parquet import Compression
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import (
@@ -115,11 +118,41 @@ def test_partitions_upserts_and_folds(s3: FaultyS3, make: Callable[..., Any]) ->
     assert any(entry.startswith("__superseded/") for entry in table.all_keys()), "small files were folded"
 
 
-@pytest.mark.parametrize("name", [FileFormatName.JSON, FileFormatName.ARROW])
+@pytest.mark.parametrize("name", [FileFormatName.JSON, FileFormatName.ARROW, FileFormatName.VORTEX])
 def test_other_file_formats(make: Callable[..., Any], name: FileFormatName) -> None:
-    table = make(file_format=name)
+    table = make(file_format=name, fold_files=1)
+    table.round(0)
+    table.round(1)
+    table.round(2)
+    assert table.read_ids() == ids(0, 1, 2)
+    assert any(key.startswith("__superseded/") for key in table.all_keys()), "small files were folded"
+    assert all(found == ids(0, 1, 2) for found in table.read_by_others().values())
+
+
+def test_addresses_with_the_bucket_in_the_host(s3: FaultyS3, storage: Passthrough) -> None:
+    """The store is reached through a proxy, so that the host needs no name here."""
+    host = f"{BUCKET}.s3.us-east-1.amazonaws.com"
+    hosted = {"endpoint": f"http://{host}", "virtual_hosted_style_request": "true", "proxy_url": s3.url}
+    table = S3Table.of(s3, Passthrough({**storage, **hosted}), create=False)
+    hosts: set[str] = set()
+    s3.meddle(lambda method, path, environ: hosts.add(environ["HTTP_HOST"]))
+    table.create()
     table.round(0)
     assert table.read_ids() == ids(0)
+    s3.meddle(None)
+    assert hosts == {host}
+    assert S3Table.plain_ids(table) == ids(0)
+
+
+def test_columns_are_inferred_from_a_prefix(s3: FaultyS3, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`laketier schema infer` takes what the environment says of the store."""
+    table.round(0)
+    told = {"ENDPOINT_URL": s3.url, "REGION": REGION, "ACCESS_KEY_ID": KEY, "SECRET_ACCESS_KEY": KEY}
+    for name, value in told.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    found = CliRunner().invoke(app, ["schema", "infer", f"s3://{BUCKET}/{table.location}", "--json"])
+    assert found.exit_code == 0, found.output
+    assert list(json.loads(found.output)["columns"]) == ["id", "region"]
 
 
 def test_wide_files_are_read_by_ranges(s3: FaultyS3, make: Callable[..., Any]) -> None:
