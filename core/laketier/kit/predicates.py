@@ -13,11 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.spi.errors import SerializationError
-from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate
+from laketier.spi.predicate import MOST_DEPTH, And, Leaf, Not, Op, Or, Predicate
 
 VERSION = 1
-MOST_DEPTH = 100
-"""The greatest depth of nested predicates. Deeper ones are neither written nor read."""
 _MOST_DIGITS = 76
 """Of an integer or a decimal: what Arrow's widest decimal holds."""
 _EPOCH = datetime(1970, 1, 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -15,7 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laketier.spi.errors import ConfigError
 from laketier.spi.literals import is_nan, members_of, neighbours
+from laketier.spi.texts import refuse_unwritable
 
 
 class Op(Enum):
@@ -51,16 +53,25 @@ class Leaf:
 
 @dataclass(frozen=True)
 class And:
-    """True when all of ``children`` are."""
+    """True when all of ``children`` are. A child that is an `And` itself gives its children: a program that joins one
+    condition after the other makes no predicate that is nested as deep as they are many."""
 
     children: tuple[Predicate, ...]
+
+    def __post_init__(self) -> None:
+        if any(isinstance(child, And) for child in self.children):
+            object.__setattr__(self, "children", tuple(_flat(self.children, And)))
 
 
 @dataclass(frozen=True)
 class Or:
-    """True when any of ``children`` is."""
+    """True when any of ``children`` is. A child that is an `Or` itself gives its children, as with `And`."""
 
     children: tuple[Predicate, ...]
+
+    def __post_init__(self) -> None:
+        if any(isinstance(child, Or) for child in self.children):
+            object.__setattr__(self, "children", tuple(_flat(self.children, Or)))
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,54 @@ class Not:
 
 
 Predicate = Leaf | And | Or | Not
+MOST_DEPTH = 100
+"""So deep a predicate may be nested. Sources, libraries below them and Arrow walk it by calls within calls, of which
+Python has 1,000."""
+
+
+def _flat(children: Iterable[Predicate], kind: type[And | Or]) -> Iterator[Predicate]:
+    for child in children:
+        if isinstance(child, kind):
+            yield from child.children  # flat itself
+        else:
+            yield child
+
+
+def refuse_unfit(predicates: Iterable[Predicate]) -> None:
+    """Check predicates before anybody walks them.
+
+    Args:
+        predicates: The predicates.
+
+    Raises:
+        ConfigError: One is none, is nested more than `MOST_DEPTH` deep, or compares with text that UTF-8 can't write.
+    """
+    level: list[Any] = list(predicates)
+    depth = 0
+    while level:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise ConfigError(
+                f"a filter is nested more than {MOST_DEPTH} deep",
+                fix="Join conditions in one `And` or `Or`, or compare with a list of values (IN).",
+            )
+        below: list[Any] = []
+        for predicate in level:
+            match predicate:
+                case Not(child=child):
+                    below.append(child)
+                case And(children=children) | Or(children=children):
+                    below += children
+                case Leaf(column=column, value=value):
+                    for each in value if isinstance(value, tuple | list) else (value,):
+                        if isinstance(each, str):
+                            refuse_unwritable(f"column {column!r} is compared with text that is none:", each)
+                case _:
+                    raise ConfigError(
+                        f"a filter is {predicate!r}, and no predicate",
+                        fix="Give `Leaf`, `And`, `Or` and `Not` of laketier.spi.",
+                    )
+        level = below
 
 
 def columns_of(predicates: Iterable[Predicate]) -> set[str]:

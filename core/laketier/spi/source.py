@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from laketier.spi.committer import TableState
 from laketier.spi.errors import ConfigError
-from laketier.spi.predicate import Predicate, columns_of
+from laketier.spi.predicate import Predicate, columns_of, refuse_unfit
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 
 S = TypeVar("S", bound=TableState)
@@ -22,7 +22,8 @@ S = TypeVar("S", bound=TableState)
 @dataclass(frozen=True, kw_only=True)
 class ScanRequest:
     """The parameter of `LakeSource.plan`. Naming both ``snapshot_id`` and ``as_of`` is a `ConfigError`, as is any
-    value of another shape than told here; naming neither means the current snapshot.
+    value of another shape than told here and a filter that is nested more than 100 deep or compares with text that is
+    none (`laketier.spi.predicate.refuse_unfit`); naming neither means the current snapshot.
 
     Attributes:
         columns: The columns to read, each once, in this order. None for all; empty to count only. The plan has these
@@ -56,6 +57,7 @@ class ScanRequest:
         if self.limit is not None and self.limit < 0:
             raise ConfigError(f"the limit of a scan is {self.limit}", fix="Give zero or more, or None for all rows.")
         self._refuse_odd_columns()
+        refuse_unfit(self.filters)
 
     def _refuse_odd_columns(self) -> None:
         columns: Any = self.columns

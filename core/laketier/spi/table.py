@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from laketier.spi.errors import ConfigError
 from laketier.spi.schema import schema_fingerprint
+from laketier.spi.texts import refuse_unwritable
 
 # As long as Kafka lets topics be, and a file system folders.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-]{0,248}\Z")
@@ -203,6 +204,10 @@ class TableDescriptor:
         for key in keys:
             if key not in names:
                 raise ConfigError(f"{key!r} is not a column", fix=f"The columns are {', '.join(names)}.")
+        refuse_unwritable("the comment", self.comment)
+        for name, value in self.properties.items():
+            refuse_unwritable("the property", name)
+            refuse_unwritable(f"the value of property {name!r},", value)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -159,3 +160,16 @@ def test_no_change_adds_a_column_that_differs_by_case_only(added: tuple[str, ...
     with pytest.raises(IncompatibleTable, match="by case only"):
         reshaped(table, changes)
     assert reshaped(table, [RenameColumn("id", "ID")]).names == ["ID"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"comment": "a\udce9"}, "the comment 'a.udce9' can't be stored"),
+        ({"properties": {"\udce9": "a"}}, "the property '.udce9' can't be stored"),
+        ({"properties": {"note": "\udce9"}}, "the value of property 'note', '.udce9' can't be stored"),
+    ],
+)
+def test_text_that_no_table_can_store(fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        TableDescriptor(pa.schema([("id", pa.int64())]), **fields)
