@@ -143,7 +143,7 @@ def test_pipes_sockets_and_folders_that_look_like_files_stop_nothing(
     (odd / "t" / "folder.json").mkdir()
     land(odd, "folder.json/b.json", 2)
     land(odd, "a.json", 1)
-    for name in ("c.json.tmp", "d.json._COPYING_", "e.part", "f.partial"):
+    for name in ("c.json.tmp", "d.json._COPYING_", "e.part", "f.partial", "g.json~", "h.json.crdownload"):
         land_bytes(odd, name, b"not whole")
     assert sorted(ids(log_of(odd))) == [1, 2]
     assert "pipe.json is left out: it is a pipe" in caplog.text

@@ -18,8 +18,9 @@ from laketier.connectors.files.local import Astray, ListedFile, Listing, escaped
 from laketier.connectors.location import HIDDEN, filesystem_of, is_hidden
 from laketier.spi import StorageError, TableNotFound
 
-INCOMPLETE = (".tmp", ".part", ".partial", "._COPYING_")
-"""How the names of files end that are still written, by the tools that write them."""
+INCOMPLETE = (".tmp", ".part", ".partial", "._COPYING_", ".filepart", ".crdownload", "~")
+"""How the names of files end that are still written, by the tools that write them, or that an editor left beside a file
+with the rows that it had before."""
 
 
 def is_left_alone(name: str) -> bool:
