@@ -6,10 +6,13 @@ import itertools
 import os
 import random
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -35,6 +38,15 @@ from laketier_localfile.layout import SUPERSEDED, superseded_path
 from laketier_localfile.options import LocalFileOptions
 
 DAY = 24 * 3600 * 1000
+EXPIRES = f"""
+import sys
+from laketier.registry import configure, open_lake
+lake = open_lake(configure({{"lake.format": "localfile", "lake.warehouse": sys.argv[1], "lake.table": sys.argv[2]}}))
+maintenance = lake.storage.maintenance(lake.load_table())
+print("begun", flush=True)
+while True:
+    maintenance.expire(retention=-{DAY}, keep=2, delete=True)
+"""
 
 
 @pytest.fixture
@@ -393,22 +405,16 @@ def test_killed_at_any_moment(table: Any, rounds: int) -> None:
     """Processes write, fold and expire; each is killed. All snapshots that are offered are whole."""
     chance, epoch = random.Random(20261125), 0
     for turn in range(rounds):
-        writer = table.child("", *range(epoch, epoch + 20), fold_files=2)
-        for _ in range(chance.randint(1, 4)):
-            said = writer.answer()
-            assert said is not None
-        pid = os.fork()
-        if not pid:
-            try:
-                while True:
-                    table.storage.maintenance(table.info).expire(retention=-DAY, keep=2, delete=True)
-            finally:
-                os._exit(1)
-        for _ in range(2):
-            writer.answer()
-        os.kill(pid, signal.SIGKILL)
-        os.kill(writer.pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        command = [sys.executable, "-c", EXPIRES, str(table.warehouse), str(table.path)]
+        with subprocess.Popen(command, stdout=PIPE) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"begun\n"
+            writer = table.child("", *range(epoch, epoch + 20), fold_files=2)
+            for _ in range(chance.randint(3, 6)):
+                assert writer.answer() is not None
+            assert other.poll() is None, "it expires until it is killed"
+            other.kill()
+            os.kill(writer.pid, signal.SIGKILL)
         writer.join()
         table.committer().open()
         for number, ids in readable(table).items():
