@@ -25,6 +25,7 @@ from laketier.tables.inference import SchemaSet, refuse_misplaced_types, refuse_
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
 from laketier_localfile.file_formats.known import file_format
+from laketier_localfile.kept import refuse_other
 from laketier_localfile.layout import LAYOUT, MANIFESTS
 from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value
 from laketier_localfile.lying import LyingPlace
@@ -106,6 +107,7 @@ class LocalFileAdoption(LakeAdoption):
                 where=self.catalog.store(path).root,
                 fix=f"Read it as {path}.",
             )
+        refuse_other(self.catalog.options, info.descriptor.properties, where=str(path))
         return adopted_table(info, first.added, {}, made=False)
 
 

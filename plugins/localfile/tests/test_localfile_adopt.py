@@ -113,6 +113,12 @@ def test_again_is_the_same_table(lying: Any) -> None:
     assert lying.read_ids() == [1, 2, 3, 4, 5, 9]
 
 
+def test_again_as_another_file_format_is_refused(lying: Any) -> None:
+    adopt(lying)
+    with pytest.raises(ConfigError, match=r"file-format is json, and the table's files are parquet"):
+        adopt(lying, options={"lake.localfile.file-format": "json"})
+
+
 def test_streams_go_on_and_overwrites_move_the_files_away(lying: Any) -> None:
     adopt(lying)
     lying.schema = lying.info.schema
