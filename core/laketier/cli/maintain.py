@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 from rich.filesize import decimal
 from rich.table import Table as RichTable
 
+from laketier.cli.ages import parse_age, parse_safe_age
+from laketier.cli.expire import expire
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment
 from laketier.maintenance.orphans import DEFAULT_GRACE, Collection, collect_orphans, list_orphans
-from laketier.spi import ConfigError, Expiry, Feature, OpenDataFile, OrphanFile, attempt_began_at, require
+from laketier.spi import Feature, OpenDataFile, OrphanFile, attempt_began_at, require
 from laketier.tiering.horizon import Horizon, lower_horizon, show_horizon
 
 app = typer.Typer(help="Keep tables tidy.", no_args_is_help=True)
 
-_LEAST_GRACE = timedelta(hours=24)
-_RETENTION = timedelta(days=7)
-_LONGEST = timedelta(days=36500)
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SHOWN = 20
 
 
@@ -53,13 +49,14 @@ def orphans(
     again. Other writers are not refused: only the grace period protects their files. --delete uses the clock of the
     storage. A list, which changes nothing, uses this host's clock.
     """
-    grace = parse_duration(older_than)
-    if delete and grace < _LEAST_GRACE and not no_other_writers:
-        raise ConfigError(
-            f"--older-than {older_than} is less than 24 hours",
+    if delete and not no_other_writers:
+        grace = parse_safe_age(
+            older_than,
             why="a slow commit of another tool may still need files that young",
-            fix="Give a longer time, or --no-other-writers if only laketier writes to the table.",
+            unless="--no-other-writers if only laketier writes to the table",
         )
+    else:
+        grace = parse_age(older_than)
     lake, info = options.opened()
     require(lake.config.format, lake.plugin.features, Feature.ORPHAN_COLLECTION)
     collect = collect_orphans if delete else list_orphans
@@ -207,76 +204,13 @@ def _print_open(found: Sequence[OpenDataFile], left: Sequence[OpenDataFile], *, 
         say(f"still open: {file.path} (see the log above: for want of room, or begun meanwhile)", err=True)
 
 
-@app.command(epilog="Example: [bold]laketier maintain expire sales.orders -c lake.yaml --older-than 7d --delete[/]")
-@takes_lake
-def expire(
-    options: LakeOptions,
-    older_than: Annotated[
-        str,
-        typer.Option("--older-than", help="How long a snapshot stays after the next one came: 36h or 7d."),
-    ] = f"{_RETENTION.days}d",
-    keep: Annotated[int, typer.Option("--keep", min=1, help="How many of the newest snapshots stay in any case.")] = 10,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="End the snapshots and delete the files. Without it nothing is changed.")
-    ] = False,
-    no_readers: Annotated[
-        bool,
-        typer.Option("--no-readers", help="Nobody reads older snapshots, so less than 24 hours is safe."),
-    ] = False,
-    json: Json = False,
-) -> None:
-    """List the files that only old snapshots need; end these snapshots and delete the files with --delete.
-
-    Rows and pipelines stay as they are. Snapshots that ended can't be read any more, and a stream that reads the
-    table's commits has to be past them. --delete uses the clock of the storage. A list uses this host's clock.
-    """
-    retention = parse_duration(older_than)
-    if delete and retention < _LEAST_GRACE and not no_readers:
-        raise ConfigError(
-            f"--older-than {older_than} is less than 24 hours",
-            why="a read that is under way may still need files that young",
-            fix="Give a longer time, or --no-readers if nobody reads older snapshots.",
-        )
-    lake, info = options.opened()
-    found = lake.maintenance(info).expire(retention=retention // timedelta(milliseconds=1), keep=keep, delete=delete)
-    if json:
-        print_json(asdict(found))
-    else:
-        _print_expiry(found, deleted=delete)
-    if len(found.removed) < len(found.files) and delete:
-        say("some were not deleted, as the storage refused (see above); the next run deletes them", err=True)
-
-
-def _print_expiry(found: Expiry, *, deleted: bool) -> None:
-    if not found.files:
-        say("nothing to expire")
-        return
-    many = f"{len(found.files):,} files, {decimal(sum(file.bytes for file in found.files))}"
-    if deleted:
-        gone = sum(file.bytes for file in found.removed)
-        say(f"{len(found.removed):,} of {many} deleted: {decimal(gone)}")
-        say(f"the snapshots that are left are {found.earliest} to {found.newest}")
-    else:
-        say(f"{many}; snapshots {found.earliest} to {found.newest} would be left")
-        say("nothing was changed; --delete ends the older snapshots")
+app.command(epilog="Example: [bold]laketier maintain expire sales.orders -c lake.yaml --older-than 7d --delete[/]")(
+    expire
+)
 
 
 def _moment(at: int | None) -> str:
     return "" if at is None else moment(at)
-
-
-def parse_duration(text: str) -> timedelta:
-    """``90s``, ``15m``, ``36h`` or ``3d``. Raises `ConfigError`."""
-    match = re.fullmatch(r"\s*(\d+)\s*([smhd])\s*", text)
-    if match is None:
-        raise ConfigError(f"{text!r} is not a duration", fix="Write a number and s, m, h or d: 36h, 3d.")
-    try:
-        found = timedelta(**{_UNITS[match[2]]: int(match[1])})
-    except (OverflowError, ValueError):  # an int of more than 4300 digits
-        found = timedelta.max
-    if found > _LONGEST:
-        raise ConfigError(f"{text[:40]!r} is too long a duration", fix="Give a hundred years at most.")
-    return found
 
 
 def _document(found: Collection) -> dict[str, Any]:
