@@ -21,7 +21,7 @@ from laketier.codecs.text_types import cast_text, check_text_types, large_floats
 
 _BOM = b"\xef\xbb\xbf"
 _VALUE = re.compile(
-    r"\s*([+-]?[0-9.]+([eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|true|false|null|)\s*\Z", re.IGNORECASE
+    r"\s*([+-]?\.?[0-9][0-9.]*(e[+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|true|false|null)\s*\Z", re.IGNORECASE
 )
 _INTEGER = r"^[\s\v]*-?\d+[\s\v]*$"
 
@@ -152,8 +152,11 @@ def _refused(values: Sequence[bytes], block: bytes) -> list[Undecodable]:
 
 
 def refuse_values(names: Sequence[str]) -> None:
-    """Raise `BadValue` for a line of names that holds a value: the file has no header, as it seems, and its first
-    record would be lost."""
+    """Raise `BadValue` for a line of names that lacks one, or that holds a value: the file has no header then, as it
+    seems, and its first record would be lost."""
+    nameless = next((number for number, name in enumerate(names, start=1) if not name.strip()), None)
+    if nameless is not None:
+        raise BadValue(f"column {nameless} in its first line has no name")
     odd = next((name for name in names if _VALUE.match(name)), None)
     if odd is not None:
         raise BadValue(

@@ -13,6 +13,7 @@ from laketier.maintenance.index_policy import IndexPolicy, policy_of
 from laketier.maintenance.policy_checks import check_policy
 from laketier.registry import Lake
 from laketier.spi import ConfigError, Feature, SetProperty, TableChanged, TableInfo, require
+from laketier.tables.evolution import altered
 
 INDEXES = "laketier.indexes"
 """The property: a list in JSON, with the entries that `indexes:` of a service file has."""
@@ -235,7 +236,7 @@ def _alter(lake: Lake, changed: Callable[[TableInfo, _Entries], _Entries]) -> tu
         before = table.descriptor.properties.get(INDEXES)
         text = json.dumps(entries, ensure_ascii=False) if entries else None
         try:
-            lake.alter_table(SetProperty(INDEXES, text, before))
+            altered(lake, [SetProperty(INDEXES, text, before)])
         except TableChanged:
             if not left:
                 raise

@@ -6,9 +6,10 @@ with an overlap doubled rows, and an offset that is no integer a watermark that 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -78,6 +79,7 @@ class CheckedLog(TableLog):
         if not isinstance(planned, Sequence):
             raise self._broken(f"`plan` returned {planned!r}", "it returns a sequence of splits")
         last: dict[str, LogSplit] = {}
+        parts: dict[str, set[bytes]] = {}
         for split in planned:
             if not isinstance(split, LogSplit):
                 raise self._broken(f"`plan` has {split!r}, which is no LogSplit")
@@ -87,8 +89,15 @@ class CheckedLog(TableLog):
                 raise self._broken(f"`plan` has the offsets {split.start!r} to {split.end!r}", "offsets are int")
             before = last.get(split.bucket)
             so_far = wanted.start.get(split.bucket, 0) if before is None else before.end
-            if split.start != so_far and not (before is not None and _shares(before, split)):
+            if split.start == so_far:
+                parts.pop(split.bucket, None)
+            elif before is None or not _shares(before, split):
                 self._refuse(split, so_far)
+            else:
+                others = parts.setdefault(split.bucket, {_part(before)})
+                if _part(split) in others:
+                    self._refuse(split, so_far)
+                others.add(_part(split))
             if split.end <= split.start:
                 raise self._broken(
                     f"`plan` has a split from {split.start} to {split.end} of bucket {split.bucket!r}, which is empty"
@@ -101,7 +110,7 @@ class CheckedLog(TableLog):
                 )
         return planned
 
-    def _refuse(self, split: LogSplit, so_far: int) -> None:
+    def _refuse(self, split: LogSplit, so_far: int) -> NoReturn:
         lost = split.start > so_far
         raise self._broken(
             f"`plan` has a split of bucket {split.bucket!r} that begins at offset {split.start}, "
@@ -121,12 +130,15 @@ class CheckedLog(TableLog):
         batches: Any = self.log.read(split, columns=columns, on_bad_record=checked)
         if not isinstance(batches, Iterator):
             raise self._broken(f"`read` returned {batches!r}", "it returns an iterator of record batches")
+        yield from self._checked("read", batches, names)
+
+    def _checked(self, what: str, batches: Iterator[Any], names: list[str]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
-                raise self._broken(f"`read` gave {type(batch).__name__}", "it gives record batches")
+                raise self._broken(f"`{what}` gave {type(batch).__name__}", "it gives record batches")
             if batch.schema.names != names:
                 raise self._broken(
-                    f"`read` gave the columns {', '.join(batch.schema.names)}", f"it was asked for {', '.join(names)}"
+                    f"`{what}` gave the columns {', '.join(batch.schema.names)}", f"it gives {', '.join(names)}"
                 )
             yield batch
 
@@ -147,7 +159,8 @@ class CheckedLog(TableLog):
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
-        return self.log.decode(records, on_bad_record=on_bad_record)
+        batches = self.log.decode(records, on_bad_record=on_bad_record)
+        return self._checked("decode", batches, self.described.schema.names)
 
     def close(self) -> None:
         self.log.close()
@@ -169,6 +182,11 @@ def _is_name(value: object) -> bool:
 
 
 def _shares(before: LogSplit, split: LogSplit) -> bool:
-    """Whether two splits are parts of the same offsets, as the row groups of a file are. Their payload says which."""
+    """Whether two splits are parts of the same offsets, as the row groups of a file are. Their payloads say which."""
     same = (before.start, before.end) == (split.start, split.end)
-    return same and split.payload is not None and split.payload != before.payload
+    return same and split.payload is not None and before.payload is not None
+
+
+def _part(split: LogSplit) -> bytes:
+    """Tells parts of the same offsets apart. A payload has no hash, and goes to its task as a pickle."""
+    return pickle.dumps(split.payload)

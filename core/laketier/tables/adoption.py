@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from laketier.config.locations import absolute
 from laketier.kit.storage_errors import naming_storage_errors
+from laketier.kit.warehouse import local_warehouse
 from laketier.registry import configure, open_lake
 from laketier.spi import AdoptedTable, ConfigError, TablePath
-
-_FILE = re.compile(r"file:(?=/?[^/])", re.IGNORECASE)
 
 
 def adopt_folder(
@@ -64,9 +61,12 @@ def adopt_folder(
 
 
 def _absolute(folder: object) -> str:
-    """Without slashes at its end. A URI is taken as it is, but for a path behind ``file:``."""
+    """Without slashes at its end. A URI of a store is taken as it is."""
     given = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
     if not isinstance(given, str):
         raise ConfigError(f"the folder is {folder!r}, and not text", fix="Give a path or a URI.")
-    given = _FILE.sub("", given)
-    return given.rstrip("/") if "://" in given else Path(os.path.normpath(absolute(given))).as_posix()
+    if not given.strip():
+        raise ConfigError("the folder is empty", fix="Give a path or a URI.")
+    is_uri = isinstance(folder, str) and (given.lower().startswith("file:/") or "://" in given)
+    found = local_warehouse(given) if is_uri else Path(os.path.abspath(os.path.expanduser(given)))
+    return given.rstrip("/") if found is None else found.as_posix()

@@ -119,7 +119,7 @@ def _prepare(
             changed(config)
     _check_layout(lake, table)
     if former_names is not None and (changes := _changes(lake, table, schema, former_names)):
-        table = _altered(lake, changes)
+        table = altered(lake, changes)
     _check_key(table, layout.primary_key)
     new = [field for field in schema if field.name not in table.schema.names]
     if new and not config.merge_schema:
@@ -132,12 +132,14 @@ def _prepare(
     if not new:
         return table
     require(config.format, lake.plugin.features, Feature.ADD_COLUMN)
-    return _altered(lake, [AddColumn(field.with_nullable(True)) for field in new])
+    return altered(lake, [AddColumn(field.with_nullable(True)) for field in new])
 
 
-def _altered(lake: Lake, changes: Sequence[SchemaChange]) -> TableInfo:
+def altered(lake: Lake, changes: Sequence[SchemaChange]) -> TableInfo:
+    """Change the configured table, and let nobody in this process use what was kept of it. Driver. Raises as
+    `Lake.alter_table`."""
     try:
-        return lake.storage.catalog().alter_table(lake.config.table, changes)
+        return lake.alter_table(*changes)
     finally:
         changed(lake.config)
 

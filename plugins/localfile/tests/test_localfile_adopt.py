@@ -241,6 +241,11 @@ def test_types_of_nothing_are_refused(lying: Any, types: dict[str, Any], says: s
 def test_a_path_behind_file_and_what_is_no_path(lying: Any) -> None:
     assert laketier.adopt(f"file:{lying.location}", lake_format="localfile").made
     assert not laketier.adopt(f"file://{lying.location}", lake_format="localfile").made
+    odd_name = lying.location.parents[2] / "my file:eu lake"
+    lying.location.parents[1].rename(odd_name)
+    there = odd_name / lying.location.parent.name / lying.location.name
+    assert not laketier.adopt(there, lake_format="localfile").made
+    assert not laketier.adopt(f"file:{there}".replace(" ", "%20"), lake_format="localfile").made
     for odd in (None, b"lake/sales/orders"):
         with pytest.raises(ConfigError, match="and not text"):
             laketier.adopt(odd, lake_format="localfile")  # type: ignore[arg-type]

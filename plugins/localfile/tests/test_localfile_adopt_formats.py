@@ -310,7 +310,7 @@ with pa.ipc.new_stream(STREAM, pa.schema([("id", pa.int64())])) as _writer:
 CUSTOMS = [
     ("x.csv", b"1,2.5,x\n2,3.5,y\n", "its first line has '1', a value and no name .*: it has no header"),
     ("x.csv", b"id,2026-01-01\n1,2\n", "its first line has '2026-01-01', a value"),
-    ("x.csv", b"id,\n1,2\n", "its first line has '', a value"),
+    ("x.csv", b"id,\n1,2\n", "column 2 in its first line has no name"),
     ("x.csv", b"id;n\n1;2\n", "its values are parted by ';'"),
     ("x.csv", b"id\tn\n1\t2\n", r"its values are parted by '\\t'"),
     ("x.csv", b"id,n\n1,2\n\n3,4\n", "its line 3 is blank, which some readers take for a row"),

@@ -94,6 +94,8 @@ def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str],
             why=error.why or "another program than laketier wrote it",
             fix="Find out who wrote the file, and restore it from a backup. Nothing outside of the table was touched.",
         ) from error
+    except (MemoryError, CorruptTable):
+        raise
     except Exception as error:  # each library that builds a part has errors of its own
         raise CorruptTable("the file's content does not match its place", where=str(path), why=repr(error)) from error
     raise CorruptTable(

@@ -39,7 +39,6 @@ from laketier.spi.writer import new_attempt_id
 
 log = logging.getLogger(__name__)
 
-_SUFFIX = ".json"
 _TRIES = 20
 _AT_ONCE = 256
 """Files that are deleted between two looks whether the table is still this one."""
@@ -55,7 +54,8 @@ class _Found:
 
 def list_expired(table: ManifestTable, retention: int, keep: int) -> Expiry:
     """What `expire` would do, if this host's clock is right: asking the storage for the time takes a file, and this
-    changes nothing. Raises as `ManifestLog.head`."""
+    changes nothing. Driver. ``retention``: ms. Raises as `ManifestLog.head`, and `FeatureNotSupported` for a format
+    that keeps all files."""
     _refuse_others(table)
     superseded = _superseded(table)
     manifests = table.manifests()
@@ -65,8 +65,8 @@ def list_expired(table: ManifestTable, retention: int, keep: int) -> Expiry:
 
 def expire(table: ManifestTable, retention: int, keep: int) -> Expiry:
     """End the snapshots that stopped to be the newest more than ``retention`` ms ago, all but the ``keep`` newest, and
-    delete the files that only these needed. Driver. Raises as `ManifestTable.open`, and `Conflict` where other commits
-    came first each time, or the table became another one."""
+    delete the files that only these needed. Driver. Raises as `ManifestTable.open`, `Conflict` where other commits came
+    first each time, or the table became another one, and `FeatureNotSupported` for a format that keeps all files."""
     _refuse_others(table)
     with pinned_folder(table.store.folder) as in_place:
         before = table.store.now() - retention
@@ -91,7 +91,8 @@ def expire(table: ManifestTable, retention: int, keep: int) -> Expiry:
 
 
 def has_expired(manifests: ManifestLog, path: str) -> bool:
-    """Whether the data file ``path`` is of no snapshot that can still be read. For who misses it."""
+    """Whether the data file ``path`` is of no snapshot that can still be read. For who misses it, on
+    executors too; reads each manifest from the earliest one on. Raises as `ManifestLog.current`."""
     head, _ = manifests.current()
     return head.earliest > 0 and path not in _paths_since(manifests, head.earliest, head)
 
@@ -139,9 +140,9 @@ def _first_to_stay(manifests: ManifestLog, head: Manifest, before: int, keep: in
     date: the storage's clock may have gone back."""
     dates: dict[int, int] = {}
     for file in manifests.store.files(manifests.home):
-        name = file.path.rpartition("/")[2].removesuffix(_SUFFIX)
-        if name.isdecimal():
-            dates[int(name)] = file.named_at
+        number = manifests.number_of(file.path)
+        if number is not None:
+            dates[number] = file.named_at
     earliest = head.earliest
     while earliest + keep <= head.number and dates.get(earliest + 1, before) < before:
         earliest += 1

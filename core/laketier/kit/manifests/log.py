@@ -35,7 +35,7 @@ from laketier.spi.table import TableDescriptor
 log = logging.getLogger(__name__)
 
 _SUFFIX = ".json"
-_NUMBER = re.compile(r"\d{1,19}")
+_NUMBER = re.compile(r"[0-9]{1,20}")
 
 M = TypeVar("M", Manifest, Description)
 
@@ -69,6 +69,11 @@ class ManifestLog:
     def name(self, number: int) -> str:
         """Manifest ``number``, relative to the table."""
         return f"{self.home}/{number:020}{_SUFFIX}"
+
+    def number_of(self, path: str) -> int | None:
+        """The number of the manifest at ``path``, relative to the table. None where a file is none."""
+        name = path.removeprefix(f"{self.home}/").removesuffix(_SUFFIX)
+        return int(name) if _NUMBER.fullmatch(name) and self.name(int(name)) == path else None
 
     @property
     def location(self) -> Path:
@@ -339,8 +344,8 @@ class ManifestLog:
             return None
 
     def _last_listed(self) -> int:
-        names = self.store.names(self.home)
-        numbers = [int(name.removesuffix(_SUFFIX)) for name in names if name.removesuffix(_SUFFIX).isdecimal()]
+        found = (self.number_of(f"{self.home}/{name}") for name in self.store.names(self.home))
+        numbers = [number for number in found if number is not None]
         if not numbers:
             self._refuse_loss_by_drop()
             raise CorruptTable(

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 Job = Callable[[], object]
 MOST_JOBS = 1000
 MOST_BYTES = 16 * 1024 * 1024
-"""Later ones are dropped. A disk that hangs must not fill memory."""
+"""Of jobs that wait. Later ones are dropped: a disk that hangs must not fill memory."""
 
 
 class Background:
@@ -29,9 +29,10 @@ class Background:
     def submit(self, name: str, job: Job, size: int = 0) -> bool:
         """Do ``job``, which holds ``size`` bytes, some time. Returns False where it never will be done."""
         with self._condition:
-            self._forget(name)
-            if len(self._jobs) >= MOST_JOBS or self._bytes + size > MOST_BYTES:
+            _, former = self._jobs.get(name, (None, 0))
+            if self._bytes - former + size > MOST_BYTES or len(self._jobs.keys() - {name}) >= MOST_JOBS:
                 return False
+            self._forget(name)
             self._jobs[name] = job, size
             self._bytes += size
             if self._thread is None:
