@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from laketier.config.indexes import IndexSection
@@ -70,7 +71,7 @@ def change_policy(
         raise ConfigError("a policy keeps the name of its index", fix="Remove it, and make one with the other name.")
 
     def changed(table: TableInfo, entries: _Entries) -> _Entries:
-        names = [each.spec.name for each in _policies(entries, table)]
+        names = [_name_of(entry) for entry in entries]
         at = names.index(name) if name in names else len(entries)
         there = entries[at] if at < len(entries) else {"name": name}
         after = [*entries[:at], _with(there, values, by_default, table, name), *entries[at + 1 :]]
@@ -99,7 +100,7 @@ def remove_policy(lake: Lake, name: str) -> tuple[IndexPolicy, ...]:
     """
 
     def changed(table: TableInfo, entries: _Entries) -> _Entries:
-        names = [each.spec.name for each in _policies(entries, table)]
+        names = [_name_of(entry) for entry in entries]  # also of entries that don't fit: this may be what mends them
         if name not in names:
             near = nearest(name, names)
             there = f"It has {', '.join(names)}." if names else "It has none."
@@ -123,14 +124,14 @@ def entry_of(policy: IndexPolicy) -> dict[str, Any]:
     Returns:
         Keys and values, ready for JSON. Limits that are not set are left out.
     """
-    spec, limits = policy.spec, policy.resources
+    spec, limits, age = policy.spec, policy.resources, policy.max_unindexed_seconds
     entry = {
         "name": spec.name,
         "column": spec.column,
         "kind": spec.kind.value,
         "options": dict(spec.options),
         "max-unindexed-rows": policy.max_unindexed_rows,
-        "max-unindexed-age": None if policy.max_unindexed_seconds is None else f"{policy.max_unindexed_seconds:g} s",
+        "max-unindexed-age": None if age is None else f"{Decimal(age):f} s",
         "max-segments": policy.max_segments,
         "max-deleted-share": policy.max_deleted_share,
         "workers": limits.workers,
@@ -225,6 +226,11 @@ def _with(
         else:
             changed["options"] = {**(changed.get("options") or {}), option: value}
     return changed
+
+
+def _name_of(entry: Mapping[str, Any]) -> str:
+    """As `IndexSection` names it."""
+    return str(entry.get("name") or f"{entry.get('column')}_idx")
 
 
 def _alter(lake: Lake, changed: Callable[[TableInfo, _Entries], _Entries]) -> tuple[IndexPolicy, ...]:

@@ -82,11 +82,10 @@ class Checkpoint:
         epochs = [int(name) for name in self._names("offsets") if _NUMBER.match(name)]
         return max(epochs, default=None)
 
-    def is_of_micro_batches(self) -> bool:
-        """Whether the newest epoch has the settings of a micro-batch. Spark writes it before it plans the batch's
-        tasks; with a continuous trigger after them, and without settings."""
-        newest = self.latest_epoch()
-        return newest is not None and has_settings(_read(self._filesystem, f"{self._folder}/offsets/{newest}"))
+    def is_micro_batch(self, epoch: int) -> bool:
+        """Whether ``epoch``, which is there, has the settings of a micro-batch. Those of a continuous trigger have
+        none."""
+        return has_settings(_read(self._filesystem, f"{self._folder}/offsets/{epoch}"))
 
     def content(self, epoch: int) -> str | Unreadable:
         """A digest of what ``epoch`` read: the offsets of each source and, for file sources, the files.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -26,8 +27,8 @@ from laketier.spark.refusals import said_once
 from laketier.spark.report import EpochProgress, append_report
 from laketier.spark.schema import table_schema
 from laketier.spark.target import load, prepare, round_log, warn_once
-from laketier.spark.triggers import refuse_continuous_plan, refuse_continuous_task
-from laketier.spi import LakeTieringFactory, WriteMode
+from laketier.spark.triggers import continuous_refused, refuse_continuous_task
+from laketier.spi import LakeTieringFactory, Token, WriteMode
 from laketier.tables import trusted
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound
@@ -63,26 +64,26 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
     def plan(self) -> None:
         """Prepare the table for the epoch that the checkpoint begins, and see whether it is there already."""
         checkpoint = self._open_checkpoint()
-        refuse_continuous_plan(checkpoint, str(self._config.table))
-        epoch = None if isinstance(checkpoint, Unreadable) else checkpoint.latest_epoch()
         schema = table_schema(self._schema)
-        if isinstance(checkpoint, Unreadable) or epoch is None:
+        if isinstance(checkpoint, Unreadable):
             with trusted(self._config):
                 target = prepare(self._config, schema, self._mode)
                 round_ = TieringRound(target.factory, mode=self._mode)
                 self._factory, self._attempts_after = target.factory, begun(round_, target.state).attempts_after
             return
-        planned = plan_epoch(
-            self._config,
-            schema,
-            self._mode,
-            epoch,
-            checkpoint.location,
-            lambda: epoch_token(self._config, checkpoint, None, epoch),
-        )
+        epoch = checkpoint.latest_epoch()
+        if epoch is None:  # Spark writes a micro-batch there before it plans its tasks
+            raise continuous_refused(str(self._config.table))
+        token = partial(self._micro_batch, checkpoint, epoch)
+        planned = plan_epoch(self._config, schema, self._mode, epoch, checkpoint.location, token)
         self._factory, self._attempts_after = planned.factory, planned.begun.attempts_after
         if planned.begun.done:
             self._done_epoch = epoch
+
+    def _micro_batch(self, checkpoint: Checkpoint, epoch: int) -> Token:
+        if not checkpoint.is_micro_batch(epoch):
+            raise continuous_refused(str(self._config.table))
+        return epoch_token(self._config, checkpoint, None, epoch)
 
     # -- tasks: executors ---------------------------------------------------------------------------------------
 

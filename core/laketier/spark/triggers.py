@@ -9,27 +9,21 @@ from __future__ import annotations
 
 from pyspark import TaskContext
 
-from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spi import ConfigError
 
 MICRO_BATCHES = "Use .trigger(processingTime=…) or .trigger(availableNow=True): only micro-batches are written once."
 _CONTINUOUS = "__is_continuous_processing"
 
 
-def refuse_continuous_plan(checkpoint: Checkpoint | Unreadable, table: str) -> None:
-    """Driver, when the tasks of an epoch are planned. Raises `ConfigError`."""
-    if isinstance(checkpoint, Checkpoint) and not checkpoint.is_of_micro_batches():
-        raise _refused(table)
-
-
 def refuse_continuous_task(table: str) -> None:
     """Executor. Raises `ConfigError`."""
     context = TaskContext.get()
     if context is not None and context.getLocalProperty(_CONTINUOUS) == "true":
-        raise _refused(table)
+        raise continuous_refused(table)
 
 
-def _refused(table: str) -> ConfigError:
+def continuous_refused(table: str) -> ConfigError:
+    """What the plan of an epoch and its tasks raise."""
     return ConfigError(
         "a continuous trigger is not supported",
         where=table,

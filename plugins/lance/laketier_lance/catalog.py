@@ -15,6 +15,7 @@ from laketier.kit.looks import is_folder, names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AddColumn,
+    ConfigError,
     Feature,
     IncompatibleTable,
     LakeCatalog,
@@ -116,8 +117,13 @@ class LanceCatalog(LakeCatalog):
         location = table_location(self._warehouse, path)
         of_properties = [change for change in changes if isinstance(change, SetProperty)]
         if of_properties:
+            if len(of_properties) < len(changes):
+                raise ConfigError(
+                    "columns and properties can't be changed in one step",
+                    where=str(path),
+                    fix="Change one, then the other.",
+                )
             set_properties(path, location, self._options, of_properties)
-        if len(of_properties) == len(changes) > 0:
             return self.load_table(path)
         for attempt in range(_ALTER_ATTEMPTS):
             dataset = open_dataset(location, self._storage)

@@ -94,7 +94,8 @@ class LanceSearchSnapshot(SearchSnapshot):
     def identity(self) -> str:
         """The table's own, where laketier made it, and the moment of the commit, which a manifest keeps for ever."""
         stored = metadata_of(self._dataset).get(TABLE_UUID, b"").decode()
-        return f"{stored}@{self._dataset.get_version()['timestamp']}"
+        committed: Any = self._dataset.get_version()["timestamp"]  # in the zone of this process; a task's may differ
+        return f"{stored}@{round(committed.timestamp() * 1_000_000)}"
 
     def search(self, request: SearchRequest) -> SearchResult:
         schema = request.projected(self._schema, where=self._name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -362,3 +363,16 @@ def test_a_vector_index_is_used_and_refined(tmp_path: Path) -> None:
     assert [use.column for use in indexed.explain.indexes] == ["vector"]
     assert (indexed.explain.rows_flat, exact.explain.rows_flat) == (0, 1000)
     assert found.search(Nearest((0.5,) * 8, metric="l2"), k=1).explain.indexes == ()
+
+
+def test_a_snapshot_is_the_same_in_processes_of_other_zones(
+    searcher: LanceSearcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = set()
+    for zone in ("UTC", "America/New_York", "Asia/Kolkata"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        found.add(searcher.at().identity)
+    monkeypatch.undo()
+    time.tzset()
+    assert len(found) == 1

@@ -70,3 +70,9 @@ def test_a_file_counts_more_than_a_property() -> None:
 def test_an_entry_of_a_policy_gives_that_policy() -> None:
     entries = [entry_of(WORDS), entry_of(replace(IDS, resources=IndexResources(2, 64 << 20, None, "/spill")))]
     assert [entry_of(each) for each in policies_of_table(table(json.dumps(entries)))] == entries
+
+
+@pytest.mark.parametrize("seconds", [20 * 86400.0, 1234567.0, 0.25])
+def test_an_age_is_read_as_it_was_written(seconds: float) -> None:
+    policy = replace(IDS, max_unindexed_seconds=seconds)
+    assert policies_of_table(table(json.dumps([entry_of(policy)]))) == (policy,)
