@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from laketier.config import parse_options
+from laketier.kit.library_errors import as_told
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry.discovery import load_source
 from laketier.spi import (
-    LaketierError,
     LogSource,
     LogSourceConfig,
     LogSourcePlugin,
     PluginBroken,
-    StorageError,
     TableLog,
 )
 from laketier.spi.visible import is_utf8
@@ -69,12 +68,10 @@ class OpenSource:
     def _listed(self) -> list[Any]:
         try:
             return list(self.source.list_tables())
-        except (LaketierError, OSError):
-            raise
-        except Exception as error:
-            raise StorageError(
-                "the source did not answer", where=self.name, why=f"{type(error).__name__}: {error}"
-            ) from error
+        except OSError:
+            raise  # named where this is called
+        except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
+            raise as_told(error, "the source did not answer", where=self.name)  # noqa: B904 - it has its cause
 
     def open(self, table: str, options: Mapping[str, Any] | None = None) -> TableLog:
         """Open the log of a table.

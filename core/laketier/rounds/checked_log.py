@@ -7,6 +7,7 @@ with an overlap doubled rows, and an offset that is no integer a watermark that 
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -103,10 +104,16 @@ class CheckedLog(TableLog):
                     f"`plan` has a split from {split.start} to {split.end} of bucket {split.bucket!r}, which is empty"
                 )
             last[split.bucket] = split
-        for bucket, split in last.items():
-            if split.end != wanted.end[bucket]:
+        for bucket, end in wanted.end.items():
+            start = wanted.start.get(bucket, 0)
+            if bucket not in last and end > start:
                 raise self._broken(
-                    f"`plan` ends at offset {split.end} of bucket {bucket!r}, and the range at {wanted.end[bucket]}"
+                    f"`plan` leaves out bucket {bucket!r}, and the range has its offsets {start} to {end}",
+                    "rows would be lost; where nothing is to be read, a split says so by its payload",
+                )
+            if bucket in last and last[bucket].end != end:
+                raise self._broken(
+                    f"`plan` ends at offset {last[bucket].end} of bucket {bucket!r}, and the range at {end}"
                 )
         return planned
 
@@ -159,8 +166,30 @@ class CheckedLog(TableLog):
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
-        batches = self.log.decode(records, on_bad_record=on_bad_record)
-        return self._checked("decode", batches, self.described.schema.names)
+        left = Counter(map(_identity, records))
+        accounted = sum(record.value is None for record in records)
+
+        def checked(record: Any) -> None:
+            nonlocal accounted
+            error: Any = getattr(record, "error", None)
+            if not isinstance(record, BadRecord) or not isinstance(error, str) or not left[_identity(record)]:
+                raise self._broken(
+                    f"`decode` told {record!r:.300}",
+                    "it tells the records that it got, each once, with an error as text",
+                )
+            left[_identity(record)] -= 1
+            accounted += record.value is not None
+            on_bad_record(record)
+
+        batches = self.log.decode(records, on_bad_record=checked)
+        for batch in self._checked("decode", batches, self.described.schema.names):
+            accounted += batch.num_rows
+            yield batch
+        if accounted < len(records):
+            raise self._broken(
+                f"`decode` says nothing of {len(records) - accounted} of {len(records)} records",
+                "each that has a value is a row or is told; as dead letters they would be taken to be replayed",
+            )
 
     def close(self) -> None:
         self.log.close()
@@ -185,6 +214,10 @@ def _shares(before: LogSplit, split: LogSplit) -> bool:
     """Whether two splits are parts of the same offsets, as the row groups of a file are. Their payloads say which."""
     same = (before.start, before.end) == (split.start, split.end)
     return same and split.payload is not None and before.payload is not None
+
+
+def _identity(record: BadRecord) -> tuple[str, int, bytes | None, bytes | None]:
+    return record.bucket, record.offset, record.key, record.value
 
 
 def _part(split: LogSplit) -> bytes:

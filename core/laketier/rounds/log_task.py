@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.dead_letters.staging import DeadLetterStaging
+from laketier.kit.library_errors import as_told
 from laketier.rounds.splits import weight_of
 from laketier.rounds.upsert import Merge
 from laketier.spi import (
@@ -21,7 +22,6 @@ from laketier.spi import (
     LogSplit,
     OnBadRecord,
     OpenFilesSlot,
-    StorageError,
     TableLog,
     WriteMode,
     WriterInitContext,
@@ -116,11 +116,8 @@ def run_log_task(task: LogTask) -> LogAnswer:
     library in Rust: it must not end the job, which other tables share."""
     try:
         return _run(task)
-    except LaketierError as error:
-        return LogAnswer(task.table, error=error, index=task.index)
     except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
-        named = StorageError("a task failed", where=task.table, why=f"{type(error).__name__}: {error}")
-        return LogAnswer(task.table, error=named, index=task.index)
+        return LogAnswer(task.table, error=as_told(error, "a task failed", where=task.table), index=task.index)
 
 
 def _run(task: LogTask) -> LogAnswer:

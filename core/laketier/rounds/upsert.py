@@ -97,6 +97,8 @@ class Merge:
         for batch in changes:
             latest.add(batch if self.share is None else self.share.own(batch))
         keys = latest.keys
+        if not keys.num_rows:
+            return
         touched = _partitions_of(keys, self.partitions)
         for split in self.splits:
             known = dict(split.partition)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from laketier.kit.library_errors import as_told
 from laketier.maintenance.index_builds import BuildParts, Train, train_here
 from laketier.maintenance.index_policy import IndexPolicy, policy_of
 from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
@@ -106,8 +107,8 @@ class IndexKeeper:
             if not policies:
                 log.warning("[table=%s] its indexes could not be looked at: %s", lease.name, error)
         except BaseException as error:  # a panic of a library in Rust is no `Exception`
+            failure = as_told(error, "the upkeep failed")
             log.exception("[table=%s] the upkeep of its indexes failed with an unexpected error", lease.name)
-            failure = StorageError("the upkeep failed", why=f"{type(error).__name__}: {error}")
             done = [IndexUpkeep(each.spec.name, (), None, 0.0, failure) for each in policies]
         finally:
             ended.set()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from laketier.registry import OpenSource
-from laketier.spi import LaketierError, StorageError
+from laketier.spi import LaketierError
 
 _THREADS = 32
 
@@ -27,7 +27,3 @@ def _list(source: OpenSource) -> list[str] | LaketierError:
         return source.list_tables()
     except LaketierError as error:
         return error
-    except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
-        told = StorageError("the source did not answer", why=f"{type(error).__name__}: {error}")
-        told.__cause__ = error
-        return told

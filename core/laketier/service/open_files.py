@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from laketier.kit.library_errors import ends_the_process
 from laketier.registry import open_lake
 from laketier.service.tables import ServiceTables
 from laketier.spi import LaketierError, OpenFilesSlot
@@ -80,7 +81,9 @@ class OpenFileKeeper:
             changed(config)
         except LaketierError as error:
             log.warning("[table=%s] its open files were not finished; the next round does it: %s", key, error)
-        except BaseException:
+        except BaseException as error:
+            if ends_the_process(error):
+                raise
             log.exception("[table=%s] its open files were not finished; the next round does it", key)
         else:
             if done is not None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from laketier.kit import failpoint
+from laketier.kit.library_errors import ends_the_process
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import complete_commands
 from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
@@ -106,7 +107,9 @@ class LeasedRound:
             return self.failed(error)
 
     def failed(self, error: BaseException) -> tuple[Lease, Failure]:
-        """How the lease ends after an error."""
+        """How the lease ends after an error. Raises it again if it `ends_the_process`."""
+        if ends_the_process(error):
+            raise error
         self.caught_up.forget(self.lease)
         if isinstance(error, TableChanged):
             self.tables.expire()

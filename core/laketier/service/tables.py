@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from laketier.config.service import Service
+from laketier.kit.library_errors import as_told
 from laketier.registry import OpenSource
 from laketier.rounds.configured import ConfiguredTable, configured_tables, open_log, open_sources
 from laketier.service.listing import Listed, list_all
@@ -141,10 +142,8 @@ class ServiceTables:
     def _try_open(self, table: ConfiguredTable) -> TableLog | LaketierError:
         try:
             return open_log(table, self._sources)
-        except LaketierError as error:
-            return error
         except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
-            return StorageError("the log could not be opened", where=table.key, why=f"{type(error).__name__}: {error}")
+            return as_told(error, "the log could not be opened", where=table.key)
 
     def close(self) -> None:
         """Close the logs and the sources."""

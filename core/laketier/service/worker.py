@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 from laketier.kit import failpoint
+from laketier.kit.library_errors import as_told, ends_the_process
 from laketier.rounds.log_engine import LogEngine
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import LEASED, PLANNED
@@ -177,7 +178,9 @@ class TieringWorker:
         for each in rounds:
             try:
                 each.release()
-            except BaseException:
+            except BaseException as error:
+                if ends_the_process(error):
+                    raise
                 log.exception("[table=%s] a round that had not begun could not be closed", each.key)
 
     def _is_idle(self, until: UntilIdle) -> bool:
@@ -203,8 +206,9 @@ class TieringWorker:
     def _discover(self) -> None:
         try:
             self.tables.discover()
-        except LaketierError as error:
-            log.warning("the tables could not be listed; known tables continue: %s", error)
+        except BaseException as error:  # noqa: BLE001 - told, and tried again when it is due
+            told = as_told(error, "the tables could not be registered")
+            log.warning("the tables could not be listed; known tables continue: %s", told)
 
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
@@ -292,10 +296,8 @@ class TieringWorker:
                 each.answers.append(answer)
                 if len(each.answers) == len(each.tasks):
                     commit(each)
-        except LaketierError as error:
-            failure = error
         except BaseException as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
-            failure = StorageError("the engine failed", why=f"{type(error).__name__}: {error}")
+            failure = as_told(error, "the engine failed")
         for each in list(waiting.values()):
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 

@@ -149,9 +149,10 @@ class TableLog(ABC):
 
     @abstractmethod
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
-        """Cut a range into splits, none for empty buckets. The same range gives the same rows each time, as long as it
-        has not expired. Each split of a bucket begins where the one before ends, and together they are its part of the
-        range. Several may share their offsets, where their payloads say what each reads of them.
+        """Cut a range into splits, none for buckets without offsets in it. The same range gives the same rows each
+        time, as long as it has not expired. Each split of a bucket begins where the one before ends, and together they
+        are its part of the range, also where there is nothing to read: a bucket that is left out is refused. Several
+        may share their offsets, where their payloads say what each reads of them.
 
         Args:
             wanted: The range.
@@ -187,7 +188,8 @@ class TableLog(ABC):
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
-        """Decode bad records again, from the bytes that were kept. Driver.
+        """Decode bad records again, from the bytes that were kept. Each gives a row or is told; one without a value may
+        be passed over. Driver.
 
         Args:
             records: The bad records.

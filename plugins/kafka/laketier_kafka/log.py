@@ -135,11 +135,15 @@ class KafkaLog(TableLog):
                 reason="its rows have the headers of records, which dead letters do not hold",
                 fix="Leave include-headers out, or write the records to the topic again.",
             )
-        batch = self._rows([StoredMessage(record) for record in records], self._table.schema.names, on_bad_record)
+        messages = [StoredMessage(record) for record in records]
+        batch = self._rows(messages, self._table.schema.names, on_bad_record, each_has_rows=True)
         if batch.num_rows:
             yield batch
 
-    def _rows(self, messages: list[Any], names: Sequence[str], on_bad_record: OnBadRecord) -> pa.RecordBatch:
+    def _rows(
+        self, messages: list[Any], names: Sequence[str], on_bad_record: OnBadRecord, *, each_has_rows: bool = False
+    ) -> pa.RecordBatch:
+        """``each_has_rows``: a value without rows, as a batch of Arrow's may be, is bad."""
         kept = messages
         values: list[Any] = list(map(operator.methodcaller("value"), messages))
         bad: list[tuple[Any, Undecodable]] = []
@@ -151,6 +155,9 @@ class KafkaLog(TableLog):
             values = [value for value in values if value is not None]
         decoded = self._decoder.decode(values)
         bad.extend((kept[one.index], one) for one in decoded.bad)
+        if each_has_rows:
+            silent = set(range(len(values))).difference(decoded.index, (one.index for one in decoded.bad))
+            bad.extend((kept[place], Undecodable(-1, "it holds no rows")) for place in silent)
         # Once for each message: one may be many rows.
         is_plain = isinstance(decoded.index, range) or not self._added
         places = decoded.index if is_plain else list(dict.fromkeys(decoded.index))

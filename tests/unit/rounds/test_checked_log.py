@@ -53,6 +53,9 @@ class Said(TableLog):
             return None
         return self._batches(**options)
 
+    def decode(self, records: Sequence[BadRecord], *, on_bad_record: Any = None) -> Iterator[Any]:
+        return self._batches(on_bad_record=on_bad_record)
+
     def _batches(self, *, on_bad_record: Any, **_: Any) -> Iterator[Any]:
         for record in self.bad:
             on_bad_record(record)
@@ -78,8 +81,8 @@ def test_what_is_right_passes_through() -> None:
     assert told == bad
     assert list(CheckedLog.of(Said(gives=[batch("text")]), "t").read(PLAN[0], columns=["text"])) == [batch("text")]
     assert CheckedLog.of(Said(), "t").plan(WANTED) == PLAN
-    assert CheckedLog.of(Said(planned=PLAN[1:2]), "t").plan(WANTED), "a bucket may be empty"
-    assert CheckedLog.of(Said(planned=()), "t").plan(WANTED) == ()
+    nothing = LogRange(LogOffsets({"a": 3, "b": 4}), LogOffsets({"a": 3, "b": 4, "empty": 0}))
+    assert CheckedLog.of(Said(planned=()), "t").plan(nothing) == (), "no bucket has offsets"
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,9 @@ def test_bounds_that_can_be_no_watermark_are_refused(bounds: Any) -> None:
     [
         (None, "it returns a sequence"),
         ([None], "which is no LogSplit"),
+        ((), r"leaves out bucket 'a', and the range has its offsets 3 to 9; rows would be lost"),
+        (PLAN[1:2], r"leaves out bucket 'a'"),
+        ([PLAN[0], PLAN[2]], r"leaves out bucket 'b', and the range has its offsets 0 to 4"),
         (PLAN[:2], r"ends at offset 6 of bucket 'a', and the range at 9"),
         (PLAN[1:], "rows would be lost"),
         ([split("a", 3, 5), split("a", 6, 9)], "rows would be lost"),
@@ -150,7 +156,7 @@ def test_bounds_that_can_be_no_watermark_are_refused(bounds: Any) -> None:
         ([split("a", 3, 2)], "which is empty"),
         ([split("a", 3, 9.0)], "offsets are int"),
         ([*PLAN, split("other", 0, 1)], "which the range has not"),
-        ([split("empty", 0, 1)], r"ends at offset 1 of bucket 'empty', and the range at 0"),
+        ([*PLAN, split("empty", 0, 1)], r"ends at offset 1 of bucket 'empty', and the range at 0"),
     ],
 )
 def test_a_plan_that_is_not_the_range_is_refused(planned: Any, why: str) -> None:
@@ -197,3 +203,41 @@ def test_bad_records_that_can_not_be_kept_are_refused(record: BadRecord) -> None
     with pytest.raises(PluginBroken, match="`on_bad_record`"):
         list(CheckedLog.of(Said(bad=[record]), "t").read(PLAN[0], on_bad_record=told.append))
     assert told == []
+
+
+TOMBSTONE = BadRecord(bucket="a", offset=4, error="no value", value=None)
+LETTERS = [GOOD, replace(GOOD, offset=5), TOMBSTONE]
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (2, ()),
+        (5, ()),  # a record may be many rows
+        (1, (replace(GOOD, error="still"),)),
+        (0, LETTERS),
+    ],
+)
+def test_a_replay_takes_a_record_that_is_a_row_or_told(rows: int, told: Sequence[BadRecord]) -> None:
+    heard: list[BadRecord] = []
+    log = CheckedLog.of(Said(gives=[batch("id", "text")] * rows, bad=told), "t")
+    assert len(list(log.decode(LETTERS, on_bad_record=heard.append))) == rows
+    assert heard == list(told)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told", "why"),
+    [
+        (1, (), "`decode` says nothing of 1 of 3 records"),
+        (0, (TOMBSTONE,), "`decode` says nothing of 2 of 3 records"),
+        (2, (replace(GOOD, offset=9),), "each once"),
+        (2, (replace(GOOD, value=b"y"),), "each once"),
+        (2, (GOOD, GOOD), "each once"),
+        (2, (replace(GOOD, error=ValueError("no")),), "each once"),  # type: ignore[arg-type]
+        (2, (None,), "each once"),
+    ],
+)
+def test_a_replay_takes_no_record_of_which_nothing_was_said(rows: int, told: Any, why: str) -> None:
+    log = CheckedLog.of(Said(gives=[batch("id", "text")] * rows, bad=told), "t")
+    with pytest.raises(PluginBroken, match=why):
+        list(log.decode(LETTERS, on_bad_record=lambda record: None))

@@ -142,6 +142,18 @@ def test_an_error_is_an_answer_of_its_task(raised: Exception, told: str) -> None
     assert isinstance(answer.error, (IncompatibleData, StorageError))
 
 
+def test_an_interrupt_is_no_answer() -> None:
+    """Ctrl-C ended as the failure of a table, and the job went on."""
+
+    class Interrupted(ChangeLog):
+        def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
+            raise KeyboardInterrupt
+
+    log = _log()
+    with pytest.raises(KeyboardInterrupt):
+        run_log_task(_task(Interrupted(log.described, log.entries)))
+
+
 @pytest.mark.parametrize("since", [0, 1, 2])
 def test_bad_records_are_kept_from_where_they_are_not_yet(since: int) -> None:
     dead = MemoryFactory(MemoryTable(schema=ROWS))

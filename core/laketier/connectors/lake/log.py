@@ -8,7 +8,7 @@ where the change feed is read, all that they did to rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -41,10 +41,11 @@ INITIAL = 0
 
 @dataclass(frozen=True)
 class LakePart:
-    """A split of the format's, packed, and the columns that its snapshot lacks."""
+    """A split of the format's, packed, and the columns that its snapshot lacks. Without a split there is nothing to
+    read, as after a compaction."""
 
-    split: bytes
-    absent: tuple[str, ...]
+    split: bytes | None
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,9 @@ class LakeLog(TableLog):
         return {BUCKET: BucketBounds(found.earliest, found.latest, found.latest_at, initial=INITIAL)}
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
-        """A split for each split of the format's, all of the whole range. From `INITIAL`: of the snapshot at the
-        range's end. Raises also `RowsChanged`, and `SchemaChanged` when the columns did since the log was opened.
+        """A split for each split of the format's, all of the whole range; one where the format has none. From
+        `INITIAL`: of the snapshot at the range's end. Raises also `RowsChanged`, and `SchemaChanged` when the columns
+        did since the log was opened.
         """
         start, end = wanted.start.get(BUCKET, INITIAL), wanted.end.get(BUCKET, INITIAL)
         if start >= end:
@@ -82,20 +84,13 @@ class LakeLog(TableLog):
             plan = self.feed.plan(start, end)
         else:
             plan = self.changes.plan(start, end, skip_changes=self.skip_changes)
+        nothing = LogSplit(bucket=BUCKET, start=start, end=end, bytes=0, payload=LakePart(None))
         if plan is None:
-            return []
+            return [nothing]
         absent = tuple(self._absent(plan, may_lack=start == INITIAL))
         serializer = self.source.split_serializer
-        return [
-            LogSplit(
-                bucket=BUCKET,
-                start=start,
-                end=end,
-                bytes=split.bytes,
-                payload=LakePart(pack(serializer, split), absent),
-            )
-            for split in plan.splits
-        ]
+        parts = [(split.bytes, LakePart(pack(serializer, split), absent)) for split in plan.splits]
+        return [replace(nothing, bytes=size, payload=part) for size, part in parts] or [nothing]
 
     def read(
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
@@ -105,6 +100,8 @@ class LakeLog(TableLog):
         schema = self.described.schema
         wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
         part: LakePart = split.payload
+        if part.split is None:
+            return
         stored = pa.schema([self.stored.field(name) for name in wanted.names if name not in part.absent])
         planned = unpack(self.source.split_serializer, part.split)
         try:

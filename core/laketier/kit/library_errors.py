@@ -1,0 +1,42 @@
+"""The one place that tells whose trouble an error is that is no `LaketierError`: a library's, or the process's own."""
+
+from __future__ import annotations
+
+import threading
+
+from laketier.spi.errors import LaketierError, StorageError
+
+
+def ends_the_process(error: BaseException) -> bool:
+    """Whether an error is a person's Ctrl-C or the end of a generator, which whatever catches it raises again.
+
+    All others are a library's. Some of those are no `Exception`: a panic in Rust, and a client library that calls
+    `sys.exit`. In a thread beside the main one a `KeyboardInterrupt` is a library's, too, as Python gives a person's to
+    the main thread alone; were it raised again there, whoever waits for the thread's answer would wait for ever.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return threading.current_thread() is threading.main_thread()
+    return isinstance(error, GeneratorExit)
+
+
+def as_told(error: BaseException, what: str, *, where: str | None = None) -> LaketierError:
+    """Turn whatever a library raised into an error to tell.
+
+    Args:
+        error: What was caught, as a `BaseException`.
+        what: What failed.
+        where: The table or source.
+
+    Returns:
+        ``error`` itself if it is a `LaketierError`, otherwise a `StorageError` with it as its cause.
+
+    Raises:
+        BaseException: ``error`` again, if it `ends_the_process`.
+    """
+    if isinstance(error, LaketierError):
+        return error
+    if ends_the_process(error):
+        raise error
+    told = StorageError(what, where=where, why=f"{type(error).__name__}: {error}")
+    told.__cause__ = error
+    return told
