@@ -155,8 +155,9 @@ def next_range(
 ) -> NextRange:
     """Choose the range of the next round.
 
-    A bucket that is new to the table starts at its earliest offset. A bucket with an initial offset starts there, and
-    is read to its latest offset whatever ``most`` says, as older ends may have expired. A bucket that the log does not
+    A table that holds nothing of the log starts at the earliest offsets. A bucket that came to the log later starts at
+    0: what expired of it before its first round was to be read. A bucket with an initial offset starts there, and is
+    read to its latest offset whatever ``most`` says, as older ends may have expired. A bucket that the log does not
     have any more (of a dropped partition) keeps its offset.
 
     Args:
@@ -181,7 +182,7 @@ def next_range(
         if bucket in whole:
             start[bucket], end[bucket] = log.initial or 0, log.latest
             continue
-        first = known.get(bucket, log.earliest)
+        first = known.get(bucket, log.earliest if committed is None else 0)
         if first > log.latest:
             raise TableChanged(
                 f"bucket {bucket!r} ends at offset {log.latest}, and the table has read up to {first}",

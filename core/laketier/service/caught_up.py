@@ -69,7 +69,5 @@ class CaughtUpTables:
             return None
         if not table.schema.equals(seen.table.schema):
             return None
-        unchanged = all(
-            log.earliest <= seen.end.get(bucket, log.earliest) == log.latest for bucket, log in bounds.items()
-        )
+        unchanged = all(log.earliest <= seen.end.get(bucket, 0) == log.latest for bucket, log in bounds.items())
         return seen.end if unchanged else None

@@ -224,6 +224,15 @@ def test_a_caught_up_table_that_another_worker_had_is_looked_at(caught_up: Caugh
     assert not caught_up.looked()
 
 
+def test_a_caught_up_table_with_a_new_bucket_that_expired_unread_is_looked_at(caught_up: CaughtUp) -> None:
+    lines = caught_up.service.lines["t"]
+    lines.append(2, bucket=1)
+    lines.expire(1, bucket=1)
+    caught_up.service.later()
+    caught_up.worker.work_once()
+    assert (caught_up.service.folder / "lake").exists()
+
+
 def test_a_caught_up_table_with_a_new_column_is_looked_at(caught_up: CaughtUp) -> None:
     assert not caught_up.looked()
     caught_up.service.lines["t"].describe(columns={"id": "int64", "text": "string", "more": "string"})

@@ -35,12 +35,21 @@ def test_what_is_left_is_as_new_as_its_newest_record(other: int | None, left_at:
     assert (whole.left, whole.left_at) == (0, None)
 
 
-def test_a_dropped_bucket_keeps_its_offset_and_a_new_one_begins_at_its_earliest() -> None:
-    found = next_range(LogOffsets({"old": 5, "0": 2}), {"0": BucketBounds(0, 4), "new": BucketBounds(7, 8)})
-    assert found.wanted.start == LogOffsets({"0": 2, "new": 7})
+def test_a_dropped_bucket_keeps_its_offset_and_a_new_one_begins_at_0() -> None:
+    found = next_range(LogOffsets({"old": 5, "0": 2}), {"0": BucketBounds(0, 4), "new": BucketBounds(0, 8)})
+    assert found.wanted.start == LogOffsets({"0": 2, "new": 0})
     assert found.source.start == '{"0":2,"old":5}', "the very text that the last round ended with"
     assert found.source.end == '{"0":4,"new":8,"old":5}'
     assert found.up_to(LogOffsets({"0": 3, "new": 7})).source.end == '{"0":3,"new":7,"old":5}', "however early it ends"
+
+
+@pytest.mark.parametrize("latest", [7, 8], ids=["all that it had", "its beginning"])
+def test_what_expired_of_a_bucket_that_came_later_is_an_error_too(latest: int) -> None:
+    known, bounds = LogOffsets({"0": 2}), {"0": BucketBounds(0, 2), "new": BucketBounds(7, latest)}
+    with pytest.raises(OffsetsExpired, match="offsets 0 to 6 of bucket 'new' expired"):
+        next_range(known, bounds)
+    found = next_range(known, bounds, on_expired=OnExpired.SKIP)
+    assert (found.content, found.wanted.start) == ('skipped:{"new":[0,7]}', LogOffsets({"0": 2, "new": 7}))
 
 
 def test_expired_offsets_are_an_error_unless_they_may_be_skipped() -> None:
