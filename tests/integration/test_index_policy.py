@@ -15,7 +15,7 @@ from laketier.cli.app import app
 from laketier.maintenance.index_policy import IndexPolicy
 from laketier.maintenance.table_policies import INDEXES, change_policy, policies_of_table, remove_policy
 from laketier.registry import Lake
-from laketier.spi import ConfigError, FeatureNotSupported, SetProperty, TableInfo
+from laketier.spi import ConfigError, FeatureNotSupported, SetProperty, StorageError, TableInfo
 from laketier_verification.lakes import append, lake_at
 
 pytest.importorskip("laketier_lance")
@@ -95,6 +95,19 @@ def test_what_does_not_fit_changes_nothing(lake: Lake, words: list[str], says: s
     assert isinstance(done.exception, ConfigError), done.output
     assert says in str(done.exception)
     assert lake.load_table().snapshot_id == before
+
+
+def test_nothing_is_refused_after_the_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The indexes were opened after it: the command failed, and the policy stayed."""
+
+    def refuse(_: object) -> None:
+        raise StorageError("the indexes can't be read")
+
+    before = lake.load_table().snapshot_id
+    monkeypatch.setattr("laketier_lance.indexer.LanceIndexer.indexes", refuse)
+    done = call(lake, "policy", "words", "--to", "column=text", "--to", "kind=inverted")
+    assert isinstance(done.exception, StorageError), done.output
+    assert (lake.load_table().snapshot_id, own(lake)) == (before, [])
 
 
 def test_two_that_change_policies_at_once_both_do(lake: Lake) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
@@ -9,9 +10,11 @@ import typer
 from laketier.cli.index_shown import settings_of
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import print_json, say
-from laketier.maintenance.policy_checks import policy_differs
+from laketier.maintenance.index_policy import IndexPolicy
+from laketier.maintenance.policy_checks import check_policy, policy_differs
 from laketier.maintenance.table_policies import INDEXES, change_policy, entry_of, policies_of_table, remove_policy
-from laketier.spi import ConfigError
+from laketier.registry import Lake
+from laketier.spi import ConfigError, TableInfo
 
 
 @takes_lake
@@ -41,11 +44,14 @@ def policy(
         raise ConfigError("--remove goes with no change", fix="Leave --to and --default out.")
     lake, info = options.opened()
     notes: list[str] = []
+    looks = _Looks()
     if remove and name is not None:
         shown = remove_policy(lake, name)
         notes.append(f"removed the policy of {name}; an index of that name stays, and nobody keeps it by this table")
     elif changes and name is not None:
-        shown = change_policy(lake, name, settings_of(to, flag="--to"), by_default=default or ())
+        # The looks come first: after the commit nothing may be refused any more.
+        settings = settings_of(to, flag="--to")
+        shown = change_policy(lake, name, settings, by_default=default or (), check=looks.check)
         shown = tuple(each for each in shown if each.spec.name == name)
     else:
         shown = policies_of_table(info)
@@ -53,14 +59,11 @@ def policy(
             shown = tuple(each for each in shown if each.spec.name == name)
             if not shown:
                 raise ConfigError(f"the table has no policy of {name!r}", where=f"property {INDEXES} of {info.path}")
-    indexer = lake.indexer(info)
-    there = {each.name: each for each in indexer.indexes()}
     documents = []
     for each in shown:
-        built = there.get(each.spec.name)
-        other = "" if built is None else policy_differs(indexer, each)
+        is_built, other = looks.of(lake, info, each)
         documents.append(
-            entry_of(each) | {"index": "not built" if built is None else "other settings" if other else "built"}
+            entry_of(each) | {"index": "other settings" if other else "built" if is_built else "not built"}
         )
         if other:
             notes.append(f"{each.spec.name}: {other}; build it anew with `laketier index create --replace`")
@@ -72,6 +75,27 @@ def policy(
         say(f"{document.pop('name')} ({document.pop('index')}): {_told(document)}")
     for note in notes:
         say(note, err=True)
+
+
+@dataclass
+class _Looks:
+    """By the name of a policy, what was seen of its index: whether it is built, and why the policy can't keep it."""
+
+    seen: dict[str, tuple[bool, str]] = field(default_factory=dict)
+
+    def check(self, lake: Lake, table: TableInfo, policy: IndexPolicy) -> None:
+        """See ``check`` of `change_policy`."""
+        check_policy(lake, table, policy)
+        self.seen[policy.spec.name] = _look(lake, table, policy)
+
+    def of(self, lake: Lake, table: TableInfo, policy: IndexPolicy) -> tuple[bool, str]:
+        return self.seen.get(policy.spec.name) or _look(lake, table, policy)
+
+
+def _look(lake: Lake, table: TableInfo, policy: IndexPolicy) -> tuple[bool, str]:
+    indexer = lake.indexer(table)
+    is_built = policy.spec.name in {each.name for each in indexer.indexes()}
+    return is_built, policy_differs(indexer, policy) if is_built else ""
 
 
 def _told(document: dict[str, Any]) -> str:

@@ -29,7 +29,7 @@ def check_policy(lake: Lake, table: TableInfo, policy: IndexPolicy) -> None:
         known = f"It has {', '.join(table.schema.names)}."
         fix = f"Did you mean {near!r}?" if near else known
         raise ConfigError(f"there is no column {spec.column!r}", where=str(table.path), fix=fix)
-    request = ScanRequest(columns=(table.schema.names[0],))
+    request = ScanRequest(columns=(table.schema.names[0],), limit=1)
     if any(each.rows is None or each.rows for each in lake.source(table).plan(request).splits):
         indexer.plan(spec, 1, IndexMode.REPLACE).builder.within(policy.resources)
 

@@ -25,7 +25,7 @@ from laketier.spi import (
     as_query,
     query_of_text,
 )
-from laketier.spi.searcher import as_columns, as_filters
+from laketier.spi.asked import as_columns, as_filters
 
 QUERY = "_query"
 """The column of the results of many queries that holds the query."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from laketier.spi.asked import as_columns, as_filters
 from laketier.spi.errors import ConfigError, CorruptTable, SnapshotNotFound, TableError
 from laketier.spi.predicate import Predicate
 from laketier.spi.search_query import Hybrid, Nearest, SearchQuery, as_query
@@ -187,46 +188,6 @@ class SearchSnapshot(ABC):
                 the index has no positions.
             CorruptTable: A file of the table is missing or damaged.
         """
-
-
-def as_filters(filters: object) -> tuple[Predicate, ...]:
-    """Take the filters of a search, which are several.
-
-    Args:
-        filters: An iterable of predicates.
-
-    Returns:
-        The predicates.
-
-    Raises:
-        ConfigError: It is a single one, a text, or no iterable. What it holds is looked at by `SearchRequest`.
-    """
-    if isinstance(filters, Predicate | str) or not isinstance(filters, Iterable):
-        raise ConfigError(
-            f"filters is {filters!r:.80}, a {type(filters).__name__}",
-            fix="Give a list of predicates, such as [Leaf('id', Op.LT, 100)].",
-        )
-    return tuple(filters)
-
-
-def as_columns(columns: object) -> tuple[str, ...] | None:
-    """Take the columns of a search, which are several.
-
-    Args:
-        columns: An iterable of names, or None for all.
-
-    Returns:
-        The names. None for all.
-
-    Raises:
-        ConfigError: It is a text, or no iterable.
-    """
-    if columns is None:
-        return None
-    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):  # of a text, characters would be names
-        what = "the text" if isinstance(columns, str) else f"a {type(columns).__name__},"
-        raise ConfigError(f"columns is {what} {columns!r:.80}", fix="Give a list of names.")
-    return tuple(columns)
 
 
 def _told(result: SearchResult) -> SearchResult:

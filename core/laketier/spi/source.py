@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
+from laketier.spi.asked import as_columns, as_filters
 from laketier.spi.committer import TableState
 from laketier.spi.errors import ConfigError
 from laketier.spi.predicate import Predicate, columns_of, refuse_unfit
@@ -56,6 +57,8 @@ class ScanRequest:
                 )
         if self.limit is not None and self.limit < 0:
             raise ConfigError(f"the limit of a scan is {self.limit}", fix="Give zero or more, or None for all rows.")
+        object.__setattr__(self, "columns", as_columns(self.columns))
+        object.__setattr__(self, "filters", as_filters(self.filters))
         self._refuse_odd_columns()
         refuse_unfit(self.filters)
 
@@ -63,7 +66,7 @@ class ScanRequest:
         columns: Any = self.columns
         if columns is None:
             return
-        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        if not all(isinstance(name, str) for name in columns):
             raise ConfigError(
                 f"the columns of a scan are {columns!r}, and no names", fix="Give a tuple of names, or None for all."
             )

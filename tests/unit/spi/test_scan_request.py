@@ -44,20 +44,34 @@ def test_a_snapshot_and_a_moment_exclude_each_other() -> None:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"columns": "id"}, "and no names"),
+        ({"columns": "id"}, "columns is the text 'id'"),
+        ({"columns": b"id"}, "columns is a bytes, b'id'"),
+        ({"columns": 5}, "columns is a int, 5"),
+        ({"columns": {"id", "name"}}, "columns is a set, {"),
         ({"columns": (1,)}, "and no names"),
         ({"columns": ("id", "name", "id")}, "column 'id' of a scan is named twice"),
         ({"limit": 1.5}, "limit of a scan is 1.5, and no whole number"),
         ({"limit": True}, "limit of a scan is True, and no whole number"),
         ({"limit": -1}, "the limit of a scan is -1"),
         ({"snapshot_id": "1"}, "snapshot_id of a scan is '1', and no whole number"),
-        ({"filters": "id = 1"}, "a filter is 'i', and no predicate"),
+        ({"filters": "id = 1"}, "filters is 'id = 1', a str"),
+        ({"filters": 5}, "filters is 5, a int"),
+        ({"filters": Leaf("id", Op.EQ, 1)}, "filters is Leaf("),
+        ({"filters": ["id = 1"]}, "a filter is 'id = 1', and no predicate"),
         ({"as_of": 0.0}, "as_of of a scan is 0.0, and no whole number"),
     ],
 )
 def test_values_of_other_shapes_are_refused(asked: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(says)):
         ScanRequest(**asked)
+
+
+def test_lists_and_iterators_are_taken() -> None:
+    """An iterator was read by the check, so the scan had no columns or filters left."""
+    leaf = Leaf("id", Op.EQ, 1)
+    asked = ScanRequest(columns=iter(["id", "name"]), filters=iter([leaf]))  # type: ignore[arg-type]
+    assert asked == ScanRequest(columns=["id", "name"], filters=[leaf])  # type: ignore[arg-type]
+    assert (asked.columns, asked.filters) == (("id", "name"), (leaf,))
 
 
 @pytest.mark.parametrize("kind", [And, Or])

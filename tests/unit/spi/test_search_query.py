@@ -30,8 +30,8 @@ from laketier.spi import (
     query_of_text,
     query_to_json,
 )
+from laketier.spi.asked import as_columns
 from laketier.spi.search_query import with_ef
-from laketier.spi.searcher import as_columns
 
 TEXTS = st.text(min_size=1).filter(lambda text: text.strip() and "\0" not in text)
 NAMES = st.none() | st.sampled_from(["doc", "größe", "a b"])
@@ -150,7 +150,7 @@ def test_what_is_no_query_as_text_is_refused(text: Any) -> None:
         query_of_text(text)
 
 
-@pytest.mark.parametrize("columns", ["id", b"id", 5])
+@pytest.mark.parametrize("columns", ["id", b"id", 5, {"id"}])
 def test_columns_that_are_no_list_are_refused(columns: Any) -> None:
     with pytest.raises(ConfigError, match="columns is"):
         as_columns(columns)
