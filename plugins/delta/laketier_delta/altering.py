@@ -13,7 +13,7 @@ import pyarrow.fs as pafs
 
 from laketier.kit.durable import fsync_directory, fsync_published
 from laketier.kit.file_identity import file_identity
-from laketier.spi import Conflict, TableError
+from laketier.spi import Conflict, TableError, TableNotFound
 from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import has_log, open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
@@ -27,9 +27,10 @@ _ATTEMPTS = 25
 def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], bool], what: str) -> None:
     """``change`` commits to the handle that it is given, or gives False when there is nothing to do. The version that
     it is given is made durable first: what is found there is answered for, or built upon, and its writer may have been
-    killed before it synced it. Raises `TableError` naming ``what`` when other writers were faster each time."""
+    killed before it synced it. Raises `TableNotFound` for a table that is dropped, and `TableError` naming ``what``
+    when other writers were faster each time."""
     from deltalake import CommitProperties
-    from deltalake.exceptions import CommitFailedError
+    from deltalake.exceptions import CommitFailedError, DeltaError
 
     for attempt in range(_ATTEMPTS):
         handle = open_table(location)
@@ -40,6 +41,15 @@ def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], b
                     return
         except CommitFailedError:
             time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 6)))
+        except DeltaError as error:
+            # It looks at what it committed: a table that was dropped under it has no such version, or that one alone.
+            with suppress(Conflict):
+                refuse_alone(location, handle.version() + 1)
+            if has_log(location.filesystem, location.root):
+                raise
+            raise TableNotFound(
+                "the table was dropped meanwhile", where=location.uri, why=str(error).strip()
+            ) from error
         else:
             with suppress(Conflict):  # the next look finds that it was dropped
                 refuse_alone(location, handle.version())

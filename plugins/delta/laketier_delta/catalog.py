@@ -50,6 +50,7 @@ from laketier_delta.layout import (
     primary_key_from,
     spec_id_of,
 )
+from laketier_delta.leftover import lone_entry, take_back
 from laketier_delta.location import LOG, Location
 from laketier_delta.log_version import log_bytes, log_version
 from laketier_delta.options import DeltaOptions
@@ -80,6 +81,8 @@ class DeltaCatalog(LakeCatalog):
         except TableNotFound:
             with access("creating the table", Path(location.root)):
                 self._refuse_other_formats(location)
+                if (left := lone_entry(location)) is not None:
+                    take_back(left)
                 self._create(location, wanted)
             handle = open_table(location)
         else:
@@ -147,6 +150,8 @@ class DeltaCatalog(LakeCatalog):
             raise TableNotFound("there is no Delta table", where=location.uri)
         location.folder.refuse_tables_below(LOG)
         if not location.is_local:
+            # The log goes last: without it, what a drop that was cut off leaves would be no table to drop once more.
+            _delete_but_log(location)
             filesystem.delete_dir(location.root)
             return
         try:
@@ -294,6 +299,17 @@ def _missing(schema: pa.Schema, changes: Sequence[AddColumn], where: str) -> lis
         if not there:
             new.append(wanted)
     return new
+
+
+def _delete_but_log(location: Location) -> None:
+    selector = pafs.FileSelector(location.root, allow_not_found=True)
+    for info in location.filesystem.get_file_info(selector):
+        if info.base_name == LOG:
+            continue
+        if info.type is pafs.FileType.Directory:
+            location.filesystem.delete_dir(info.path)
+        else:
+            location.filesystem.delete_file(info.path)
 
 
 def _has_entry(location: Location) -> bool:

@@ -14,6 +14,7 @@ import pyarrow.fs as pafs
 
 from laketier.kit.looks import is_absent
 from laketier.spi import CommitError, Conflict, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
+from laketier_delta.leftover import lone_entry
 from laketier_delta.location import LOG, Location
 from laketier_delta.log_version import last_checkpoint
 from laketier_delta.table_features import advice
@@ -66,6 +67,13 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             raise _unreached(location, error) from error
         if _NOT_READ.search(str(error)):
             raise not_read(error, location.uri) from error
+        if lone_entry(location) is not None:
+            raise TableNotFound(
+                "there is no Delta table any more",
+                where=location.uri,
+                why="a commit was killed while the table was dropped, and one entry of it is left",
+                fix="Create the table, or drop it once more.",
+            ) from error
         raise CorruptTable(
             "the Delta log can't be read",
             where=location.uri,

@@ -19,6 +19,7 @@ from werkzeug.serving import make_server
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Collected, Conflict, Passthrough, Token, WriteMode
 from laketier.tiering import TieringRound
+from laketier_delta.location import Location
 
 
 class OneAtATime:
@@ -79,6 +80,36 @@ def test_rounds_on_s3(bucket, support):
     assert [str(path) for path in lake.storage.catalog().list_tables()] == ["db.t"]
     lake.storage.catalog().drop_table(support.PATH)
     assert lake.storage.catalog().list_tables() == []
+
+
+def test_a_drop_on_s3_that_was_cut_off_can_be_asked_for_again(bucket, support, monkeypatch):
+    """Without its log, what is left would be no table to drop, and would keep the name from every other."""
+    lake, client = bucket
+    lake.create()
+    lake.epoch(0)
+    deleted = []
+
+    class CutOff:
+        def __init__(self, filesystem):
+            self._filesystem = filesystem
+
+        def __getattr__(self, name):
+            if name.startswith("delete"):
+                if deleted:
+                    raise KeyboardInterrupt
+                deleted.append(name)
+            return getattr(self._filesystem, name)
+
+    filesystem = Location.filesystem
+    monkeypatch.setattr(Location, "filesystem", property(lambda self: CutOff(filesystem.fget(self))))
+    with pytest.raises(KeyboardInterrupt):
+        lake.storage.catalog().drop_table(support.PATH)
+    monkeypatch.undo()
+    assert deleted
+    lake.storage.catalog().drop_table(support.PATH)
+    assert "Contents" not in client.list_objects_v2(Bucket="lake", Prefix="warehouse/db/t/_delta_log")
+    lake.create()
+    assert support.values(lake.read()) == []
 
 
 def test_orphans_on_s3(bucket, support):
