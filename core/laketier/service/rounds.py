@@ -19,7 +19,7 @@ from laketier.service.open_files import OpenFileKeeper
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Success
 from laketier.service.tables import ServiceTables
-from laketier.spi import ConfigError, LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
+from laketier.spi import LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class LeasedRound:
         if not isinstance(error, LaketierError):
             log.error("[table=%s] the round failed with an unexpected error", self.key, exc_info=error)
         else:
-            with suppress(ConfigError):  # the service has the table no more
+            with suppress(StorageError):  # this worker does not know the table
                 complete_commands(error, self.tables.table(self.key).config)
             log.warning("[table=%s] the round failed: %s", self.key, error)
         # It was merged with a snapshot that is no longer the newest; nothing else was wrong.

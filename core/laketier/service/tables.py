@@ -110,12 +110,23 @@ class ServiceTables:
             return len(self._logs), dict(self._unopened)
 
     def table(self, key: str) -> ConfiguredTable:
-        """The table with the name ``source.table``. Raises `ConfigError` when the service has no such table (any
-        more)."""
+        """The table with the name ``source.table``.
+
+        Raises:
+            StorageError: This worker does not know it. The sources are then listed again: a broker that has just begun
+                lists a part of its topics, and another worker may have seen a table first.
+        """
         with self._lock:
             found = self._tables.get(key)
         if found is None:
-            raise ConfigError(f"the service has no table {key!r} now", where=self._origin)
+            self.expire()
+            raise StorageError(
+                f"the table {key!r} was not there when the sources were listed last",
+                where=self._origin,
+                why="its source listed only some of its tables, or another worker has listed them since, or the "
+                "service's file no longer names it",
+                fix="Nothing, if it is there: the sources are being listed again.",
+            )
         return found
 
     def indexed(self) -> frozenset[str]:

@@ -175,6 +175,23 @@ def test_a_round_that_merged_with_an_older_snapshot_is_merged_anew_at_once(make:
     assert sorted(rows) == [(1, "newer"), (2, "row 2")]
 
 
+def test_a_table_that_a_worker_does_not_know_yet_is_tried_again(make: Callable[..., Service]) -> None:
+    """As a broker that has just begun lists a part of its topics, and as another worker has seen a topic first."""
+    service = make("t")
+    worker = service.worker()
+    service.lines["new"] = LinesTable(service.folder / "logs", "new").create()
+    service.lines["new"].append(1)
+    service.worker()  # registers it
+    worker.work_once()
+    assert service.table("new").state is State.FAILED, service.table("new").error
+    assert worker.tables.is_due
+    worker.tables.discover()
+    service.later()
+    worker.work_once()
+    assert service.table("new").state is State.SCHEDULED
+    assert service.ids(worker, "new") == [1]
+
+
 @dataclass
 class CaughtUp:
     """A table whose one row is in the lake, and whose lake folder was taken away: a worker that looks for it makes it
