@@ -15,7 +15,7 @@ from laketier.config.indexes import IndexSection
 from laketier.config.origins import read_yaml
 from laketier.config.parsing import KeyDoc, Section, parsed, reference
 from laketier.config.problems import together
-from laketier.config.suggest import nearest
+from laketier.config.suggest import did_you_mean
 from laketier.spi import ConfigError
 
 _INT32 = 2**31
@@ -147,11 +147,12 @@ def _problems(service: Service, origin: str) -> Iterator[ConfigError]:
             yield ConfigError(f"{place}.indexes has {twice!r} twice", where=origin, fix="Give each a name of its own.")
     for index, rule in enumerate(service.tables):
         if rule.source not in service.sources:
-            near = nearest(rule.source, service.sources)
             yield ConfigError(
                 f"tables.{index}.source = {rule.source!r} is not one of the sources",
                 where=origin,
-                fix=f"Did you mean {near!r}?" if near else f"The sources are {', '.join(service.sources) or 'none'}.",
+                fix=did_you_mean(
+                    rule.source, service.sources, f"The sources are {', '.join(service.sources) or 'none'}."
+                ),
             )
 
 

@@ -27,10 +27,12 @@ def is_near_miss(key: str, known: Iterable[str]) -> bool:
     return nearest(key, known, cutoff=_CUTOFF) is not None
 
 
-def did_you_mean(key: str, known: Iterable[str]) -> str:
-    """A sentence for an error: the nearest match, or all keys."""
+def did_you_mean(key: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """A sentence for an error: the nearest match; without one ``otherwise``, or all keys."""
     known = sorted(known)
     match = nearest(key, known)
     if match:
         return f"Did you mean {match!r}?"
+    if otherwise is not None:
+        return otherwise
     return f"Known keys: {', '.join(known)}." if known else "There are no keys at this place."

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from laketier.config.suggest import nearest
+from laketier.config.suggest import did_you_mean
 from laketier.kit import failpoint
 from laketier.maintenance.index_tasks import build_part
 from laketier.spi import (
@@ -242,9 +242,8 @@ def find_index(indexer: LakeIndexer, name: str) -> IndexInfo:
     found = {each.name: each for each in indexer.indexes()}
     if name in found:
         return found[name]
-    near = nearest(name, found)
     there = f"There are {', '.join(found)}." if found else "The table has none."
-    raise ConfigError(f"there is no index {name!r}", fix=f"Did you mean {near!r}?" if near else there)
+    raise ConfigError(f"there is no index {name!r}", fix=did_you_mean(name, found, there))
 
 
 def index_kind(text: str) -> IndexKind:
@@ -261,11 +260,9 @@ def _member(kinds: type[E], text: str, what: str) -> E:
     try:
         return kinds(text.lower().replace("_", "-"))
     except ValueError as error:
-        near = nearest(text, [each.value for each in kinds])
-        why = f"there are {', '.join(each.value for each in kinds)}"
-        raise ConfigError(
-            f"there is no {what} {text!r}", why=why, fix=f"Did you mean {near!r}?" if near else "Choose one."
-        ) from error
+        names = [each.value for each in kinds]
+        fix = did_you_mean(text, names, "Choose one.")
+        raise ConfigError(f"there is no {what} {text!r}", why=f"there are {', '.join(names)}", fix=fix) from error
 
 
 def spec_of(info: IndexInfo) -> IndexSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laketier.config.suggest import nearest
+from laketier.config.suggest import did_you_mean
 from laketier.maintenance.index_policy import IndexPolicy
 from laketier.registry import Lake
 from laketier.spi import ConfigError, FeatureNotSupported, IndexMode, LakeIndexer, ScanRequest, TableInfo
@@ -25,9 +25,7 @@ def check_policy(lake: Lake, table: TableInfo, policy: IndexPolicy) -> None:
     """
     indexer, spec = lake.indexer(table), policy.spec
     if spec.column not in table.schema.names:
-        near = nearest(spec.column, table.schema.names)
-        known = f"It has {', '.join(table.schema.names)}."
-        fix = f"Did you mean {near!r}?" if near else known
+        fix = did_you_mean(spec.column, table.schema.names, f"It has {', '.join(table.schema.names)}.")
         raise ConfigError(f"there is no column {spec.column!r}", where=str(table.path), fix=fix)
     request = ScanRequest(columns=(table.schema.names[0],), limit=1)
     if any(each.rows is None or each.rows for each in lake.source(table).plan(request).splits):

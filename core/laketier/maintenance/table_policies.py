@@ -9,7 +9,7 @@ from typing import Any
 
 from laketier.config.indexes import IndexSection
 from laketier.config.parsing import parsed
-from laketier.config.suggest import nearest
+from laketier.config.suggest import did_you_mean
 from laketier.maintenance.index_policy import IndexPolicy, policy_of
 from laketier.maintenance.policy_checks import check_policy
 from laketier.registry import Lake
@@ -102,12 +102,11 @@ def remove_policy(lake: Lake, name: str) -> tuple[IndexPolicy, ...]:
     def changed(table: TableInfo, entries: _Entries) -> _Entries:
         names = [_name_of(entry) for entry in entries]  # also of entries that don't fit: this may be what mends them
         if name not in names:
-            near = nearest(name, names)
             there = f"It has {', '.join(names)}." if names else "It has none."
             raise ConfigError(
                 f"the table has no policy of {name!r}",
                 where=_where(table),
-                fix=f"Did you mean {near!r}?" if near else there,
+                fix=did_you_mean(name, names, there),
             )
         at = names.index(name)
         return [*entries[:at], *entries[at + 1 :]]

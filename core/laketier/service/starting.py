@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from laketier.config import flatten
 from laketier.config.problems import together
 from laketier.config.service import Service, TableRule
-from laketier.config.suggest import nearest
+from laketier.config.suggest import did_you_mean
 from laketier.registry import OpenSource, open_log_source
 from laketier.rounds.configured import configured_tables, excludes_all, rule_problems, unmatched
 from laketier.service.listing import Listed, list_all
@@ -179,7 +179,6 @@ def check_opened(unopened: Mapping[str, LaketierError], opened: int, *, origin: 
 
 
 def _no_match(pattern: str, source: str, names: list[str], where: str) -> ConfigError:
-    near = nearest(pattern, names)
     shown = ", ".join(sorted(names)[:10]) or "no table at all"
-    fix = f"Did you mean {near!r}?" if near else f"It has {shown}."
+    fix = did_you_mean(pattern, names, f"It has {shown}.")
     return ConfigError(f"no table of the source {source!r} matches {pattern!r}", where=where, fix=fix)

@@ -176,7 +176,7 @@ def answers(
     """Answer the queries in the only column of ``batches``. Executor.
 
     Args:
-        batches: The queries.
+        batches: The queries: one column of text, with any number of rows. Null is no query, and has no answer.
         searcher: What searches.
         snapshot_id: The snapshot that all of them see.
         identity: Its identity, as the driver saw it.
@@ -186,7 +186,7 @@ def answers(
         errors: Whether what is wrong with a query becomes a row.
 
     Yields:
-        The answer to each query, with the query as the first column.
+        The answer to each query: a table of ``schema`` with at most ``asked.k`` rows; the query is its first column.
     """
     opened = None
     for batch in batches:

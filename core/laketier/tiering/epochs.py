@@ -94,7 +94,7 @@ class EpochWriter:
             try:
                 if tiering.begin(self._lake.state(table)) is Decision.DONE:
                     return tiering.confirm_done()
-                context = WriterInitContext(new_attempt_id(tiering.attempts_after), open_files=self._slot_now())
+                context = WriterInitContext(new_attempt_id(tiering.attempts_after), open_files=self._slot_now(factory))
                 message = write_task(factory, batches, context)
             except BaseException:
                 tiering.close()
@@ -121,9 +121,9 @@ class EpochWriter:
         finally:
             self._slot.close()
 
-    def _slot_now(self) -> OpenFilesSlot:
+    def _slot_now(self, factory: LakeTieringFactory[Any]) -> OpenFilesSlot:
         """Where the process has few descriptors left, a writer that has nothing open leaves nothing open, either."""
-        if self._slot.is_empty and is_crowded():
+        if factory.leaves_files_open and self._slot.is_empty and is_crowded():
             log.info("%s: its files don't stay open: the process has many open (ulimit -n)", self._config.table)
             crowded = OpenFilesSlot()
             crowded.ending = True

@@ -290,6 +290,13 @@ def test_what_gives_no_columns_is_told(tmp_path: Path, files: dict[str, str], sa
         assert len(str(error.value)) < 1500
 
 
+def test_a_sample_that_tells_no_columns_is_told_as_one(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("id,name\n")
+    with pytest.raises(IncompatibleData, match=r"none of 2 files, a sample of 3, tells columns"):
+        infer(tmp_path, sample=2)
+
+
 def test_a_compressed_file_is_one_by_its_name_in_any_case(tmp_path: Path) -> None:
     (tmp_path / "A.JSON.GZ").write_bytes(gzip.compress(b'{"id": 1}\n'))
     assert infer(tmp_path).schema == pa.schema([("id", pa.int64())])

@@ -190,19 +190,6 @@ def test_a_dropped_table_is_gone_and_one_made_anew_is_another(lake: Lake) -> Non
         assert same(described(other_process(lake.config)), lake)
 
 
-def test_what_was_last_known_of_a_table_that_is_gone(lake: Lake) -> None:
-    """For who mends it, in the process that knew it and in another one."""
-    known = opened(lake)
-    lake.storage.catalog().drop_table(lake.config.table)
-    with pytest.raises(TableNotFound):
-        opened(lake)
-    assert metadata_cache().last_known(lake) == known
-    other = other_process(lake.config)
-    assert metadata_cache().last_known(other) == known
-    metadata_cache().forget(lake.config)
-    assert metadata_cache().last_known(other) is None
-
-
 def test_only_who_asks_for_it_is_served_unchecked(lake: Lake) -> None:
     """And never by a round, nor after this process changed the table."""
     patient = open_lake(replace(lake.config, metadata_cache_max_age=3600))

@@ -146,7 +146,7 @@ def test_the_description_of_another_table_is_never_served(lake_config: LakeConfi
         poison(lake_config, "another table's", stack, open_lake(lake_config).load_table())
         if tier == "disk":
             forget_process_cache()
-        for look in (opened, described, metadata_cache().last_known):
+        for look in (opened, described):
             found = look(open_lake(lake_config))
             assert found is None or found.path == lake_config.table
 

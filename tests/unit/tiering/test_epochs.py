@@ -61,3 +61,20 @@ def test_a_writer_is_refused_before_a_table_is_made(
     with pytest.raises(ConfigError, match=r"the (fence|schema) of a"):
         laketier.open_writer(config, **{"schema": SCHEMA, **more})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_leaves_no_files_open_counts_none(config: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look lists all descriptors of the process, at each epoch."""
+    looks: list[None] = []
+    monkeypatch.setattr("laketier.tiering.epochs.is_crowded", lambda: looks.append(None))
+    laketier.open_writer(config, SCHEMA).write(0, [BATCH])
+    assert not looks
+    kept = {
+        **config,
+        "lake.table": "db.kept",
+        "lake.localfile.open-files": "true",
+        "lake.localfile.file-format": "json",
+    }
+    with laketier.open_writer(kept, SCHEMA) as writer:
+        writer.write(0, [BATCH])
+    assert looks

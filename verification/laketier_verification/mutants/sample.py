@@ -37,7 +37,8 @@ class Sample:
     def refuse_unfinished(self, outcomes: Mapping[Key, str], keys: Iterable[Key], *, at_least: bool = False) -> None:
         """A survivor of first tests may be noticed yet, so a score with it would be too low, unless it is told as the
         least that it can be: ``at_least``. Raises `NotFinished`."""
-        left = [key for key in keys if outcomes.get(key, "" if at_least else NEAR) == ("" if at_least else NEAR)]
+        unfinished = {None} if at_least else {None, NEAR}
+        left = [key for key in keys if outcomes.get(key) in unfinished]
         if left:
             raise NotFinished(
                 f"{len(left)} of the {self.count} mutants drawn by seed {self.seed} have not met all tests yet; run "

@@ -102,8 +102,9 @@ def infer_folder(
     left_out |= found.left_out
     if not found.schemas.files:
         name, why = next(iter(sorted(left_out.items())))
+        of_all = f", a sample of {len(names):,}," if len(taken) < len(names) else ""
         raise IncompatibleData(
-            f"none of {len(names) or len(sized):,} files tells columns",
+            f"none of {len(taken) or len(sized):,} files{of_all} tells columns",
             where=folder.open()[1],
             why=f"{name}: {why}{'; …' if len(left_out) > 1 else ''}",
             fix="Put files with records there, or give the columns.",

@@ -10,7 +10,7 @@ from laketier.registry import Lake
 from laketier.spi import TableInfo, TablePath
 from laketier.tables.metadata.counts import Counts, Statistics
 from laketier.tables.metadata.disk import Disk
-from laketier.tables.metadata.key import file_name, same_warehouse, table_key
+from laketier.tables.metadata.key import file_name, key_parts, same_warehouse, table_key
 from laketier.tables.metadata.look import look
 from laketier.tables.metadata.saving import FLUSH_SECONDS
 from laketier.tables.metadata.tiers import Tiers, awake_and_asleep
@@ -68,18 +68,6 @@ class MetadataCache:
         state. Raises as `Lake.load_table`."""
         return look(self.tiers, lake, with_handle=True)
 
-    def last_known(self, lake: Lake) -> TableInfo | None:
-        """What was last known of a table by this name of its warehouse, also one whose metadata is gone or damaged. For
-        who repairs it: nothing says that it is still so. None where nothing is known."""
-        key = table_key(lake.config)
-        if key is None or not lake.config.metadata_cache:
-            return None
-        entry = self.tiers.kept(lake, key)
-        if entry is not None:
-            return entry.described(key.alias)
-        saved = self.tiers.saved(lake, key)
-        return None if saved is None else saved.described(key.alias)
-
     # -- forgetting and looking at it -------------------------------------------------------------------------------
 
     def changed(self, config: LakeConfig) -> None:
@@ -103,7 +91,8 @@ class MetadataCache:
         if key is None:
             return False
         self.tiers.memory.drop(key.text)
-        return self.tiers.saving.drop(key.name)
+        self.flush(FLUSH_SECONDS)
+        return bool(self.tiers.saving.drop([key.name]))
 
     def forget_all(self, config: LakeConfig, table: TablePath | None) -> int:
         """Throw away what is kept of a table, or of all tables of its warehouse: also of dropped ones, and what was
@@ -116,13 +105,16 @@ class MetadataCache:
         for entry in self.tiers.memory.entries():
             if same_warehouse(key.text, entry.key.text, table):
                 self.tiers.memory.drop(entry.key.text)
-        return sum(self.tiers.saving.drop(name) for name in self.files_of(config, table))
+        files = self.files_of(config, table)
+        return len({files[name] for name in self.tiers.saving.drop(list(files))})
 
-    def files_of(self, config: LakeConfig, table: TablePath | None) -> list[str]:
-        """The names of the files of a table, or of all tables of its warehouse, without their ends."""
+    def files_of(self, config: LakeConfig, table: TablePath | None) -> dict[str, str]:
+        """The names of the files of a table, or of all tables of its warehouse, without their ends, and of which table
+        each is: one that was described with other options, or by other releases, has several."""
         key = table_key(config)
         keys = [] if key is None else [saved.key for saved, _ in self.disk.entries()]
-        return [file_name(each) for each in keys if key is not None and same_warehouse(key.text, each, table)]
+        ours = [each for each in keys if key is not None and same_warehouse(key.text, each, table)]
+        return {file_name(each): parts.table for each in ours if (parts := key_parts(each)) is not None}
 
     def clear(self) -> int:
         """Throw away everything, in memory and on the disk. Returns of how many tables there were files."""

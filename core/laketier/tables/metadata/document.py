@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
@@ -40,11 +40,6 @@ class Saved:
     saved_at: int
     locations: Mapping[str, str]
     table: TableInfo
-
-    def described(self, alias: str) -> TableInfo | None:
-        """The description as it is loaded through a name of the warehouse; None where that is not known."""
-        location = self.locations.get(alias)
-        return None if location is None else replace(self.table, location=location)
 
 
 class _Strict(BaseModel):

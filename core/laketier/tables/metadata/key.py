@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 from laketier.config import LakeConfig
 from laketier.kit.warehouse import local_warehouse
 from laketier.registry import load_format, maker_of
-from laketier.spi import ConfigError, LakeStoragePlugin, PluginError, TablePath
+from laketier.spi import ConfigError, LakeStoragePlugin, PluginError, TableInfo, TablePath
 from laketier.spi.redaction import holds_secret, is_secret, redacted
 
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "gcs": "gs"}
@@ -119,6 +120,13 @@ def same_warehouse(text: str, other: str, table: TablePath | None) -> bool:
     if one is None or found is None or (one.format, one.warehouse) != (found.format, found.warehouse):
         return False
     return table is None or found.table == str(table)
+
+
+def seen_by(alias: str, table: TableInfo, locations: Mapping[str, str]) -> TableInfo | None:
+    """A table's description as it is loaded through a name of the warehouse, `TableKey.alias`; ``locations`` has its
+    location by each. None where that is not known."""
+    location = locations.get(alias)
+    return None if location is None else replace(table, location=location)
 
 
 def _table_key(config: LakeConfig) -> TableKey | None:

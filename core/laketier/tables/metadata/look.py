@@ -12,7 +12,7 @@ from laketier.registry import Lake, open_lake
 from laketier.spi import LaketierError, TableInfo, host_time
 from laketier.tables.metadata.asked import version_of
 from laketier.tables.metadata.document import Saved
-from laketier.tables.metadata.key import TableKey, table_key
+from laketier.tables.metadata.key import TableKey, seen_by, table_key
 from laketier.tables.metadata.memory import Entry
 from laketier.tables.metadata.tiers import Tiers
 
@@ -107,7 +107,7 @@ class _Look:
         """What the disk has, if that is still the table's version. Nobody is served from there without a look: other
         processes may have other environments, and hosts that share a home have other disks of one name."""
         saved = self.tiers.saved(self.lake, self.key)
-        table = None if saved is None else saved.described(self.key.alias)
+        table = None if saved is None else seen_by(self.key.alias, saved.table, saved.locations)
         if saved is None or table is None:
             return None
         now = self.tiers.clock()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from laketier.spi import TableInfo
-from laketier.tables.metadata.key import TableKey
+from laketier.tables.metadata.key import TableKey, seen_by
 
 
 @dataclass(eq=False)
@@ -43,12 +43,7 @@ class Entry:
         it was loaded with: nobody gets one of somebody else's."""
         if (key.alias, key.way) == (self.key.alias, self.key.way):
             return self.table if self.table.handle is not None or not with_handle else None
-        return None if with_handle else self.described(key.alias)
-
-    def described(self, alias: str) -> TableInfo | None:
-        """The description as it is loaded through a name of the warehouse; None where that is not known."""
-        location = self.locations.get(alias)
-        return None if location is None else replace(self.table.with_handle(None), location=location)
+        return None if with_handle else seen_by(key.alias, self.table.with_handle(None), self.locations)
 
 
 class Memory:

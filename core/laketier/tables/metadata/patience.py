@@ -13,7 +13,8 @@ PATIENCE_SECONDS = 2.0
 
 
 class Patience:
-    """Calls in a thread of their own. While one hangs, no other is begun. Safe in threads."""
+    """Calls in a thread of their own. While one hangs, no other is begun. Safe in threads. ``seconds``: how long a call
+    is waited for."""
 
     def __init__(self, seconds: float = PATIENCE_SECONDS) -> None:
         self._seconds = seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from laketier.tables.metadata.background import Background
@@ -46,11 +46,12 @@ class Saving:
         self._background.submit(_job(key.name), lambda: self._disk.drop(key.name))
         self._forget(key.name)
 
-    def drop(self, name: str) -> bool:
-        """Remove a table's file. Returns whether there was one."""
-        self.flush(FLUSH_SECONDS)
-        self._forget(name)
-        return self._disk.drop(name)
+    def drop(self, names: Sequence[str]) -> list[str]:
+        """Remove tables' files. Call `flush` before: what is being written would be there afterwards. Returns the names
+        that had one."""
+        for name in names:
+            self._forget(name)
+        return [name for name in names if self._disk.drop(name)]
 
     def clear(self) -> int:
         """Remove all files. Returns of how many tables they were."""

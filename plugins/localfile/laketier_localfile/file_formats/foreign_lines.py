@@ -34,8 +34,8 @@ def json_schema(
     file: pa.NativeFile, path: str, size: int, given: Given | None, *, own: bool = False
 ) -> pa.Schema | None:
     """The columns of all lines, null for those without a value. None where there are no records. ``given``: types that
-    the user chose. ``own``: bare NaN is
-    no foreign custom. Raises `BadValue`, ``ArrowInvalid`` and `IncompatibleData`."""
+    the user chose. ``own``: bare NaN is no foreign custom. Raises `BadValue`, ``ArrowInvalid`` and
+    `IncompatibleData`."""
     found = SchemaSet(Spelling.JSON)
     for block in _blocks(file, path, size):
         if not own:

@@ -153,9 +153,8 @@ class FileFormat(ABC):
     def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool, given: Given) -> Told | None:
         """What a file of ``size`` bytes tells that may be of any writer, and hostile. None for one without records.
         ``own``: a writer of this format made it, and not only one of such files. ``given``: types that the user chose,
-        which text of others is read as. Driver. Raises `CorruptTable`,
-        `IncompatibleData`, `BadValue` and what Arrow does for one that is none, or that other readers read
-        differently."""
+        which text of others is read as. Driver. Raises `CorruptTable`, `IncompatibleData`, `BadValue` and what Arrow
+        does for one that is none, or that other readers read differently."""
 
     def measure(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema, *, own: bool) -> Measured:
         """The rows of a file, read as the columns of ``schema``, where `tell` did not measure it. Driver. Raises as
