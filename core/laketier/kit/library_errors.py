@@ -11,12 +11,11 @@ def ends_the_process(error: BaseException) -> bool:
     """Whether an error is a person's Ctrl-C or the end of a generator, which whatever catches it raises again.
 
     All others are a library's. Some of those are no `Exception`: a panic in Rust, and a client library that calls
-    `sys.exit`. In a thread beside the main one a `KeyboardInterrupt` is a library's, too, as Python gives a person's to
-    the main thread alone; were it raised again there, whoever waits for the thread's answer would wait for ever.
+    `sys.exit`. In a thread beside the main one these two are a library's, too, as Python gives a person's Ctrl-C to the
+    main thread alone; were one raised again there, whoever waits for the thread's answer would wait for ever.
     """
-    if isinstance(error, KeyboardInterrupt):
-        return threading.current_thread() is threading.main_thread()
-    return isinstance(error, GeneratorExit)
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 def as_told(error: BaseException, what: str, *, where: str | None = None) -> LaketierError:

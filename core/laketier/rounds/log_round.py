@@ -38,6 +38,7 @@ from laketier.spi import (
     OpenFilesSlot,
     SourceRange,
     Stale,
+    StorageError,
     TableInfo,
     TableLog,
     TableState,
@@ -218,6 +219,13 @@ class LogRound:
     def _check(self, answers: Sequence[LogAnswer]) -> None:
         """Ids never come back. So a table that is the same one after all was read was so while it was read. A task's
         error comes second: an older schema may be all that was wrong."""
+        if len({answer.index for answer in answers}) < len(answers):
+            raise StorageError(
+                "the engine gave two answers for one task",
+                where=str(self.config.table),
+                why="published together, their rows would be there twice",
+                fix="Nothing was published. The next round runs the tasks again.",
+            )
         error = next((answer.error for answer in answers if answer.error is not None), None)
         if self.look_again is not None:
             check_same(self.log.table, self.look_again(), where=str(self.config.table))

@@ -74,7 +74,7 @@ def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: i
         fence = 0 if last is None else last.token.fence
         return Token(pipeline, run, epoch, fence)
 
-    return set_watermark(factory, pipeline, change)
+    return set_watermark(factory, pipeline, change, at_rest=True)
 
 
 def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Watermark:
@@ -92,7 +92,7 @@ def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Wa
             )
         return replace(last.token, epoch=epoch, content=None, source=None)
 
-    return set_watermark(factory, pipeline, change)
+    return set_watermark(factory, pipeline, change, at_rest=True)
 
 
 def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
@@ -106,7 +106,7 @@ def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
         return last.token
 
     lost = Token(pipeline, _LOST_RUN, FIRST_EPOCH)
-    return set_watermark(factory, pipeline, change, forgotten=True, after_rollback=lambda: lost)
+    return set_watermark(factory, pipeline, change, forgotten=True, after_rollback=lambda: lost, at_rest=True)
 
 
 def _refuse_horizon(pipeline: str) -> None:
@@ -125,14 +125,17 @@ def set_watermark(
     *,
     forgotten: bool = False,
     after_rollback: Callable[[], Token] | None = None,
+    at_rest: bool = False,
     policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Watermark:
     """``change`` makes the new token from the last watermark; ``after_rollback``, if given, makes it when that one left
-    the table's history. Driver. Raises `Conflict` when others' commits came first each time, so that nothing
-    is changed, and `UnknownOutcome`."""
+    the table's history. ``at_rest``: whether the change is of the pipeline as it was at the first look, so that one
+    which goes on meanwhile is left as it is: a forgotten pipeline may have begun anew, and forgotten again it would
+    read all its rows twice. Driver. Raises `Conflict` when others' commits came first each time, or the pipeline went
+    on, so that nothing is changed; and `UnknownOutcome`."""
     commit_id = new_attempt_id()
     committer = factory.create_committer(CommitterInitContext(commit_id=commit_id))
-    loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, policy)
+    loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, at_rest, policy)
     try:
         watermark: Watermark = policy.retrying(_Again)(loop.attempt)
     finally:
@@ -152,10 +155,12 @@ class _Change:
     change: Callable[[Watermark | None], Token]
     forgotten: bool
     after_rollback: Callable[[], Token] | None
+    at_rest: bool
     policy: RetryPolicy
     conflicts: int = 0
     unknowns: int = 0
     last_error: Exception | None = None
+    first_seen: str | None = None
 
     def attempt(self) -> Watermark:
         """One pass: everything is looked at afresh."""
@@ -164,6 +169,8 @@ class _Change:
             return last
         if self.conflicts >= self.policy.conflicts or self.unknowns >= self.policy.unknowns:
             self._give_up()
+        if self.at_rest:
+            self._refuse_moved(last)
         token = self.after_rollback() if rolled_back and self.after_rollback is not None else self.change(last)
         watermark = Watermark(token, self.commit_id, committed_at=host_time(), forgotten=self.forgotten)
         try:
@@ -186,6 +193,18 @@ class _Change:
             except RolledBack:
                 # People adopt just because of that: what the old watermark said no longer counts.
                 return state, None, True
+
+    def _refuse_moved(self, last: Watermark | None) -> None:
+        seen = self.first_seen
+        self.first_seen = now = "" if last is None else last.commit_id
+        if seen is None or seen == now:
+            return
+        error = UnknownOutcome if self.unknowns else Conflict
+        raise error(
+            f"the pipeline {self.pipeline!r} went on while its watermark was changed",
+            why=str(self.last_error),
+            fix="Stop what writes as this pipeline, look where it stands (`laketier pipeline show`), and run it again.",
+        ) from self.last_error
 
     def _give_up(self) -> NoReturn:
         attempts = self.conflicts + self.unknowns

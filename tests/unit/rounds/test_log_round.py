@@ -180,6 +180,17 @@ def test_one_failed_task_fails_the_round(source: LinesTable, config: LakeConfig)
     assert ran(source, config).rows == 4
 
 
+def test_two_answers_of_one_task_are_not_published(source: LinesTable, config: LakeConfig) -> None:
+    """An engine that ran a task twice, and told both: its rows would be there twice."""
+    source.append(1, 2, 3, 4)
+    made, tasks = planned(source, config, log=CutLog(opened(source)))
+    before = version(config)
+    with pytest.raises(StorageError, match="two answers for one task"):
+        made.finish([run_log_task(task) for task in (*tasks, tasks[0])])
+    assert version(config) == before
+    assert ran(source, config).rows == 4
+
+
 @pytest.mark.parametrize(
     ("error", "on_expired", "told"),
     [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from laketier.spi import (
@@ -183,6 +186,49 @@ def test_a_lost_answer_is_found_and_set_once(table: MemoryTable) -> None:
     pipelines.adopt(MemoryFactory(table), "p", run="run-2", epoch=5)
     assert table.watermarks["p"].token.epoch == 5
     assert len(table.commits) == 2
+
+
+class _Then(list[BaseException | None]):
+    """What an attempt raises after its effect, and what somebody does before the next one."""
+
+    def __init__(self, error: BaseException, act: Callable[[], None]) -> None:
+        super().__init__([error])
+        self._act = act
+
+    def pop(self, index: Any = -1) -> BaseException | None:
+        error = super().pop(index)
+        self._act()
+        return error
+
+
+CHANGES: dict[str, Callable[[MemoryFactory], Any]] = {
+    "adopt": lambda factory: pipelines.adopt(factory, "p", run="run-1", epoch=0),
+    "rewind": lambda factory: pipelines.rewind(factory, "p", epoch=0),
+    "forget": lambda factory: pipelines.forget(factory, "p"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("is_lost", [True, False], ids=["answer", "attempt"])
+def test_a_pipeline_that_goes_on_meanwhile_is_left_as_it_is(table: MemoryTable, change: str, is_lost: bool) -> None:
+    """One was forgotten, by a commit whose answer was lost, and began anew. The loop forgot it once more, so that its
+    next round read the same rows again."""
+    publish(table, 0, 1)
+    publish(table, 1, 2)
+
+    def goes_on() -> None:
+        known = table.watermarks["p"]
+        token = Token("p", "run-1", 0 if known.forgotten else known.token.epoch + 1)
+        TieringRound(MemoryFactory(table), token=token).commit([table.stage(3, attempt="meanwhile")])
+
+    if is_lost:
+        table.after = _Then(TimeoutError("answer lost"), goes_on)
+    else:
+        table.rivals.append(goes_on)
+    with pytest.raises(UnknownOutcome if is_lost else Conflict, match="'p' went on while its watermark was changed"):
+        CHANGES[change](MemoryFactory(table))
+    last = table.watermarks["p"]
+    assert (last.forgotten, last.rows, len(table.commits)) == (False, 1, 4 if is_lost else 3)
 
 
 QUICK = RetryPolicy(conflicts=30, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
