@@ -10,10 +10,26 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.codecs.bounds import CELLS
-from laketier.codecs.decoding import Decoder
+from laketier.codecs.decoding import BadValue, Decoder
 
 BLOCK_BYTES = 8 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+_SAVE = "; save it as UTF-8"
+_NO_TEXT = {
+    b"\x1f\x8b": "compressed with gzip, and its name does not end in .gz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd, and its name does not end in .zst",
+    b"\x04\x22\x4d\x18": "compressed with LZ4, and its name does not end in .lz4",
+    **{b"BZh%d1AY&SY" % level: "compressed with bzip2, and its name does not end in .bz2" for level in range(1, 10)},
+    b"PK\x03\x04": "a ZIP archive",
+    b"PAR1\x15": "a Parquet file",
+    b"ARROW1\0\0": "an Arrow file",
+    b"Obj\x01": "an Avro file",
+    b"\xff\xfe": f"text in UTF-16{_SAVE}",
+    b"\xfe\xff": f"text in UTF-16{_SAVE}",
+    b"{\0": f"text in UTF-16{_SAVE}",
+    b"\0{": f"text in UTF-16{_SAVE}",
+}
+"""What a file is that begins so. None of these begins a text that people may have meant."""
 
 OnBadLine = Callable[[int, bytes | None, str], None]
 """Gets the number of the line (from 1), its bytes, and why it is no record. None for a line that is too long to
@@ -35,7 +51,8 @@ def read_blocks(
     """The content of ``stream`` in blocks that end where a line does, without the mark of its byte order. A line is
     never cut; of one with more than ``longest`` bytes only its length is kept, and it takes no more memory than
     that. Without ``to_its_end`` such a line is the last block, with as much of its length as was read: it may take
-    hours to the end of one that zeros were squeezed into."""
+    hours to the end of one that zeros were squeezed into. Raises `BadValue` for a stream that is no text by its first
+    bytes: as lines it would be noise, or rows of it."""
     carried: list[bytes] = []
     carried_bytes, number, begun = 0, 1, False
     too_long = 0
@@ -43,6 +60,7 @@ def read_blocks(
         if not begun:
             while len(data) < len(_BOM) and (more := stream.read(size)):
                 data += more
+            _refuse_no_text(data)
             data, begun = data.removeprefix(_BOM), True
         if too_long:
             end = data.find(b"\n") + 1
@@ -68,6 +86,12 @@ def read_blocks(
         yield LineBlock(number, long=too_long)
     elif carried:
         yield LineBlock(number, b"".join(carried))
+
+
+def _refuse_no_text(data: bytes) -> None:
+    kind = next((kind for sign, kind in _NO_TEXT.items() if data.startswith(sign)), None)
+    if kind is not None:
+        raise BadValue(f"it is {kind}")
 
 
 def parse_lines(block: bytes, first: int, decoder: Decoder, on_bad: OnBadLine) -> Iterator[pa.RecordBatch]:

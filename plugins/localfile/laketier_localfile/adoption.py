@@ -20,6 +20,7 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
 )
+from laketier.tables.folders_apart import folders_told
 from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet, refuse_misplaced_types, refuse_strangers
 from laketier_localfile.catalog import LocalFileCatalog
@@ -69,6 +70,10 @@ class LocalFileAdoption(LakeAdoption):
             schema = hive.added_to(schemas.schema(types))
             refuse_misplaced_types(types, schema, place.where)
             files = measure(place, lying, looked_at, schema, on_progress)
+        told: tuple[str, ...] = ()
+        if not partitions:
+            columns = [(file.path, file.schema.names) for file in files]
+            told = folders_told(columns, undo=f"delete its {MANIFESTS}", where=place.where)
         in_names = any(name not in file.schema.names for file in files for name in hive.names)
         descriptor = TableDescriptor(
             schema,
@@ -81,7 +86,7 @@ class LocalFileAdoption(LakeAdoption):
             lying.refuse_changed(place.files(), place.where)
 
         info = self.catalog.create_of(path, descriptor, entries, origin=ADOPTED, last_look=last_look)
-        return adopted_table(info, entries, lying.left_out)
+        return adopted_table(info, entries, lying.left_out, told=told)
 
     def rebuild(
         self,

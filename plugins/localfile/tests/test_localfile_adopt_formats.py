@@ -318,7 +318,9 @@ CUSTOMS = [
     ("x.csv", b"id,n\n1,2,3\n", "Expected 2 columns, got 3"),
     ("x.csv", b'id,n\n1,"two\nlines"\n', "a value can't hold the end of a line"),
     ("x.csv", b"id,id\n1,2\n", "its header names .'id'. twice"),
-    ("x.csv", "id,n\n1,2\n".encode("utf-16"), "UTF-8|utf-8"),
+    ("x.csv", "id,n\n1,2\n".encode("utf-16"), "it is text in UTF-16"),
+    ("x.json", '{"id": 1}\n'.encode("utf-16"), "it is text in UTF-16; save it as UTF-8"),
+    ("x.json", gzip.compress(b'{"id": 1}\n'), "it is compressed with gzip, and its name does not end in .gz"),
     ("x.csv", b"id,n\n1,\xff\n", "utf-8"),
     ("x.csv", b"id,n\r1,2\r3,4\r", "header|carriage return|records"),
     ("x.json", b'[{"id": 1}, {"id": 2}]', "it is one JSON array"),
@@ -395,6 +397,25 @@ def test_two_files_of_csv_without_a_common_column(folder: Any) -> None:
     (folder.location / "b.csv").write_text("cleo,paris\ndan,oslo\n")
     with pytest.raises(IncompatibleData, match=r"'a\.csv' and 'b\.csv' have no column in common"):
         adopt(folder)
+
+
+def test_folders_that_may_be_tables_of_their_own(folder: Any) -> None:
+    """As where a folder one level too high was named."""
+    for name, columns in (("orders", {"id": [1], "total": [2]}), ("visits", {"who": ["x"]})):
+        (folder.location / name).mkdir()
+        put(folder.location / name / "1.json", **columns)
+    with pytest.raises(IncompatibleData, match=r"files in orders/ and the files in visits/ have no column in common"):
+        adopt(folder)
+    assert not (folder.location / MANIFESTS).exists()
+    put(folder.location / "visits" / "1.json", who=["x"], id=[2])
+    assert adopt(folder).told[0] == "Its files lie in 2 folders, such as orders and visits, and are one table."
+
+
+def test_folders_by_time_are_told_no_table(folder: Any) -> None:
+    for name in ("2026-01-01", "2026-01-02"):
+        (folder.location / name).mkdir()
+        put(folder.location / name / "1.json", id=[1])
+    assert adopt(folder).told == ()
 
 
 def test_files_of_several_formats(folder: Any) -> None:

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import gzip
 import io
 import json
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from laketier.codecs import json_values, lines
 from laketier.codecs.csv_values import CsvDecoder
-from laketier.codecs.decoding import Decoder
+from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import parse_lines, read_blocks
 
@@ -26,6 +27,7 @@ BOM = b"\xef\xbb\xbf"
 @given(st.lists(st.binary(max_size=5)), st.integers(1, 7), st.booleans(), st.booleans())
 def test_blocks_are_the_content_cut_at_line_ends(parts: list[bytes], size: int, ended: bool, marked: bool) -> None:
     content = b"\n".join(parts) + (b"\n" if ended else b"")
+    assume(not content.startswith(tuple(lines._NO_TEXT)))
     blocks = list(read_blocks(io.BytesIO(BOM * marked + content), size))
     assert b"".join(block.data for block in blocks) == (content if marked else content.removeprefix(BOM))
     assert all(block.data.endswith(b"\n") for block in blocks[:-1])
@@ -54,6 +56,21 @@ def test_a_line_that_is_too_long_is_passed_over_alone(lengths: list[int], size: 
             assert kept[number] == line
     # A line that came within one read was held anyway; more than a read and what is allowed never is.
     assert all(len(line) <= longest + size for line in kept.values())
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (gzip.compress(b'{"id": 1}'), "it is compressed with gzip, and its name does not end in .gz"),
+        ('{"id": 1}\n'.encode("utf-16"), "it is text in UTF-16; save it as UTF-8"),
+        ('{"id": 1}\n'.encode("utf-16-be"), "it is text in UTF-16; save it as UTF-8"),
+        (b"PAR1\x15\x04", "it is a Parquet file"),
+    ],
+    ids=["gzip", "utf-16", "utf-16 without its mark", "parquet"],
+)
+def test_a_stream_that_is_no_text_is_one_refusal(content: bytes, why: str) -> None:
+    with pytest.raises(BadValue, match=f"^{why}$"):
+        next(read_blocks(io.BytesIO(content)))
 
 
 def read(content: bytes, decoder: Decoder, size: int) -> tuple[list[dict[str, object]], list[int]]:
