@@ -134,6 +134,16 @@ def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
     endless = [key for key, result in results.items() if result.outcome == "timed out"]
     assert {key.function for key in endless} == {"loop"}
 
+    recorded = [json.loads(line) for line in (tmp_path / "profile.json").read_text(encoding="utf-8").splitlines()[1:]]
+    reached = {each["test"].rpartition("::")[2]: each["lines"]["broken"] for each in recorded}
+    limit, loop, unused = [4, 5, 6, 7], [10, 11, 12], [15]
+    assert reached == {
+        "test_limit": limit,
+        "test_loop": loop,
+        "test_in_another_process": sorted({*limit, *unused} - {5}),
+    }
+    assert not any(each["blind"] for each in recorded), "an interpreter that a test starts tells what it runs"
+
 
 def test_a_library_that_warns_of_forks_makes_no_mutant_noticed(tmp_path: Path, module: Module) -> None:
     """Its warning is an error that pytest keeps, and every later fork's first test once failed by it."""

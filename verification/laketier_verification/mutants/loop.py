@@ -215,22 +215,19 @@ class Loop:
         return chosen
 
     def _all_tests(self, group: Sequence[Mutant]) -> list[Test]:
-        """Those that run a line of one of them, and those that start processes, whose lines nobody saw; of the tests
-        that were asked for."""
-        starting = {name for name, seen in self._profile.items() if seen.starts}
-        return self._ordered(name for name in {*self._reaching(group), *starting} if re.search(self._asked, name))
+        """Those that run a line of one of them, of the tests that were asked for."""
+        return self._ordered(name for name in self._reaching(group) if re.search(self._asked, name))
 
     def _mutants_of(self, test: Test, group: Sequence[Mutant]) -> list[Mutant]:
-        starts = self._profile[test.item.nodeid].starts
-        return [each for each in group if starts or test.item.nodeid in self._reaching([each])]
+        return [each for each in group if test.item.nodeid in self._reaching([each])]
 
     def _reaching(self, group: Sequence[Mutant]) -> set[str]:
-        """Those that run the line, or begin the statement which holds it."""
-        wanted = [(str(self._modules[each.key.module].file), _lines_of(each)) for each in group]
+        """Those that run the line, or begin the statement which holds it, and those of which nobody knows."""
+        wanted = [(each.key.module, _lines_of(each)) for each in group]
         return {
             name
             for name, seen in self._profile.items()
-            if any(lines & seen.lines.get(file, frozenset()) for file, lines in wanted)
+            if seen.blind or any(lines & seen.lines.get(module, frozenset()) for module, lines in wanted)
         }
 
     def _ordered(self, names: Iterable[str], module: str = "") -> list[Test]:

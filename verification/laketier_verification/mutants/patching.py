@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
 
+from laketier_verification.mutants.lines import marked
 from laketier_verification.mutants.source import Module, Mutant
 
 HOOKED = "MUTANTS_OF_LAKETIER"
@@ -63,10 +64,10 @@ def put_in(mutants: Iterable[Mutant], modules: Mapping[str, Module], live: Live,
 
 
 def put_in_unchanged(modules: Iterable[Module], live: Live, folder: Path) -> None:
-    """Each module's own code, compiled anew: what the way of doing it changes by itself."""
+    """Each module's own code, compiled anew, with marks for a `Recorder`: what the way of it changes by itself."""
     folder.mkdir()
     for module in modules:
-        code = module.code(())
+        code = marked(module)
         (folder / module.name).write_bytes(marshal.dumps(code))
         for each in _within(code):
             for function in live.get(_place(each), ()):

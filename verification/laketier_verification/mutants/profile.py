@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from laketier_verification.mutants import lines
 from laketier_verification.mutants.forked import Reports, Say, Test, in_a_fork, keep_files_in, run
-from laketier_verification.mutants.lines import lines_run
+from laketier_verification.mutants.lines import Recorder
 from laketier_verification.mutants.source import Module
 from laketier_verification.mutants.targets import ROOT
 
@@ -27,11 +28,13 @@ _FIXTURES = {"children", "interpreter", "_children"}
 
 @dataclass(frozen=True)
 class Seen:
-    """One test. ``passed`` without any mutant. ``starts``: it starts a process, so it reaches any line."""
+    """One test. ``passed`` without any mutant. ``starts``: it starts a process. ``blind``: nobody saw which lines that
+    one runs, so the test may reach any. ``lines``: by module."""
 
     seconds: float
     passed: bool
     starts: bool
+    blind: bool
     lines: Mapping[str, frozenset[int]] = field(repr=False)
 
 
@@ -59,12 +62,12 @@ def profile(
         file.parent.mkdir(parents=True, exist_ok=True)
         if not found:
             file.write_text(json.dumps({"state": state}) + "\n", encoding="utf-8")
-        words = in_a_fork(lambda say, folder: _record(left, modules, reports, control, say, folder), lambda _: 600.0)
-        with file.open("a", encoding="utf-8") as lines, closing(words):
+        words = in_a_fork(lambda say, folder: _record(left, reports, control, say, folder), lambda _: 600.0)
+        with file.open("a", encoding="utf-8") as opened, closing(words):
             for word in words:
                 if "test" not in word:
                     raise RuntimeError(f"the tests did not come to an end without a mutant: {word}")
-                print(json.dumps(word), file=lines, flush=True)
+                print(json.dumps(word), file=opened, flush=True)
                 found[word["test"]] = word
                 if time.monotonic() > until and len(found) < len(items):
                     raise NotRecorded(f"{len(found)} of {len(items)} tests have run without a mutant")
@@ -76,9 +79,8 @@ def profile(
 
 def _recorded(file: Path, state: str) -> dict[str, Any]:
     """What an earlier run recorded of this state. Of half a line, which a killed one left, the test runs again."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     documents = []
-    for line in lines:
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
         with suppress(json.JSONDecodeError):
             documents.append(json.loads(line))
     if not documents or documents[0] != {"state": state}:
@@ -86,33 +88,46 @@ def _recorded(file: Path, state: str) -> dict[str, Any]:
     return {each["test"]: each for each in documents[1:]}
 
 
-def _record(
-    items: Sequence[pytest.Item], modules: Mapping[str, Module], reports: Reports, control: Any, say: Say, folder: Path
-) -> None:
+def _record(items: Sequence[pytest.Item], reports: Reports, control: Any, say: Say, folder: Path) -> None:
     started = [False]
 
     def audit(event: str, _: tuple[Any, ...]) -> None:
         if event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
             started[0] = True
 
+    recorder = Recorder(folder / "lines")
     control(folder / "code")
     keep_files_in(folder, [Test(item) for item in items])
     sys.addaudithook(audit)
-    files = [module.file for module in modules.values()]
     for item, after in zip(items, [*items[1:], None], strict=True):
         started[0] = bool(_FIXTURES & set(getattr(item, "fixturenames", ())))
         began = time.monotonic()
-        with lines_run(files) as lines:
+        with recorder.lines() as found:
             run(item, after, reports)
         passed = reports.passed and not reports.failed
-        told = {name: sorted(numbers) for name, numbers in lines.items()}
+        blind = started[0] and not recorder.others_wrote
+        if started[0] and not passed:  # it may look at what processes write, which then is also what they record
+            began, blind = time.monotonic(), True
+            with recorder.lines(of_others=False) as found:
+                run(item, after, reports)
+            passed = reports.passed and not reports.failed
+        told = {name: sorted(numbers) for name, numbers in found.items()}
         seconds = time.monotonic() - began
-        say({"test": item.nodeid, "seconds": seconds, "passed": passed, "starts": started[0], "lines": told})
+        say(
+            {
+                "test": item.nodeid,
+                "seconds": seconds,
+                "passed": passed,
+                "starts": started[0],
+                "blind": blind,
+                "lines": told,
+            }
+        )
 
 
 def _seen(document: Mapping[str, Any]) -> Seen:
-    lines = {name: frozenset(numbers) for name, numbers in document["lines"].items()}
-    return Seen(document["seconds"], document["passed"], document["starts"], lines)
+    found = {name: frozenset(numbers) for name, numbers in document["lines"].items()}
+    return Seen(document["seconds"], document["passed"], document["starts"], document["blind"], found)
 
 
 def _state(modules: Iterable[Module], items: Sequence[pytest.Item]) -> str:
@@ -121,6 +136,7 @@ def _state(modules: Iterable[Module], items: Sequence[pytest.Item]) -> str:
     paths = {item.path for item in items}.union(*(ROOT.glob(f"{folder}/**/*.py") for folder in folders))
     texts = {path: path.read_bytes() for path in paths}
     digest = hashlib.sha256(repr(sorted(item.nodeid for item in items)).encode())
+    digest.update(Path(lines.__file__).read_bytes())
     for module in modules:
         digest.update(module.text.encode())
     for path in sorted(texts):

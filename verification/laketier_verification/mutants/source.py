@@ -69,7 +69,7 @@ class Module:
         """All of them."""
         found: list[Mutant] = []
         seen: Counter[tuple[str, ...]] = Counter()
-        for qualified, function in _functions(self.tree.body):
+        for qualified, function in functions(self.tree.body):
             for edit in edits_of(function) if qualified not in self.without else ():
                 text = (qualified, edit.operator, *edit.before_and_after())
                 if text[2] == text[3]:
@@ -83,13 +83,13 @@ class Module:
     def _closing_over_their_class(self) -> tuple[ast.FunctionDef, ...]:
         return tuple(
             function
-            for _, function in _functions(self.tree.body)
+            for _, function in functions(self.tree.body)
             if any(isinstance(node, ast.Name) and node.id in _CLASS for node in ast.walk(function))
         )
 
     def digest(self, function: str) -> str:
         """Of the text of a function: what was found of its mutants holds for this text."""
-        for qualified, node in _functions(self.tree.body):
+        for qualified, node in functions(self.tree.body):
             if qualified == function:
                 return hashlib.sha256(ast.dump(node).encode()).hexdigest()[:12]
         raise LookupError(f"{self.name} has no function {function}")
@@ -107,14 +107,15 @@ class Module:
 _CLASS = ("super", "__class__")
 
 
-def _functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+def functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Those at the top of a module or of a class, by qualified name."""
     for node in body:
         if isinstance(node, ast.FunctionDef):
             yield within + node.name, node
         elif isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{within}{node.name}.")
+            yield from functions(node.body, f"{within}{node.name}.")
         elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
-            yield from _functions(node.body, within)
+            yield from functions(node.body, within)
 
 
 def _first_line(function: ast.FunctionDef) -> int:

@@ -96,10 +96,13 @@ _MANIFESTS = (
 _ON_REQUEST = tuple(
     f"laketier.kit.{name}"
     for name in (
-        *("manifests.folding", "manifests.growth", "manifests.open_files", "manifests.versions"),
-        *(f"manifests.maintenance:ManifestMaintenance.{name}" for name in ("open_files", "finish_open_files", "_open")),
+        *("manifests.expiry", "manifests.folding", "manifests.growth", "manifests.open_files", "manifests.versions"),
+        *(
+            f"manifests.maintenance:ManifestMaintenance.{name}"
+            for name in ("open_files", "finish_open_files", "_open", "expire")
+        ),
         *("manifests.committer:ManifestCommitter._finish", "manifests.committer:_continues"),
-        "manifests.log:ManifestLog._refuse_dropped",
+        *(f"manifests.log:ManifestLog.{name}" for name in ("_refuse_dropped", "_refuse_taken_over")),
         *(f"manifests.committer:ManifestCommitter.{name}" for name in ("_fold", "_rewrite")),
         "manifests.catalog:ManifestCatalog.create_of",
         *("manifests.manifest:_field_to_plain", "manifests.manifest:_field_from_plain"),
@@ -108,8 +111,8 @@ _ON_REQUEST = tuple(
     )
 )
 """What a format of manifests may ask for: Feather does not, and localfile does: files that grow or are folded, tables
-made of files that lie there, partitions that are transformed, formats of files, storage without folders, and the
-versions of documents with any of these. The last one is Delta's and Lance's."""
+made of files that lie there, partitions that are transformed, formats of files, storage without folders, the
+versions of documents with any of these; and the end of old snapshots. The last one is Delta's and Lance's."""
 _POOR = Path(__file__).parent / "poor"
 """A format of manifests that declares nothing, so that the suite asks for each refusal."""
 _RICH = Path(__file__).parent / "rich"
@@ -145,6 +148,10 @@ TARGETS = {
             ("tests/unit/rounds", "tests/unit/config", *_ROUNDS, *_PLAIN, *_ON_LOCALFILE),
         ),
         *(_own(name) for name in ("localfile", "delta", "iceberg", "lance")),
-        Target("kit", ("laketier.kit", "laketier.kit.manifests"), ("tests/unit/kit", *_PLAIN)),
+        Target(
+            "kit",
+            ("laketier.kit", "laketier.kit.manifests"),
+            ("tests/unit/kit", "plugins/localfile/tests", "tests/third_party/feather", *_PLAIN),
+        ),
     )
 }
