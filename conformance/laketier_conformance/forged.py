@@ -7,31 +7,64 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from laketier.kit.manifests.document import encode
+from laketier.kit.manifests.document import digest_of, encode
 
-MOST_SEALED, MOST = 64, 12
+MOST_SEALED, MOST = 144, 12
 """Forgeries of one table: of documents with a checksum of the kit's, which the format reads itself, and of all others,
 which a library reads for it in most formats. Each is looked at several times."""
+_SEALED = {"sha256", "body"}
 _LEFT_OUT = object()
 _NUMBERS: tuple[Any, ...] = (-1, 2**63, "x", _LEFT_OUT)
 _TEXTS: tuple[Any, ...] = (7, "x", _LEFT_OUT)
 _OTHERS: tuple[Any, ...] = (None, ["x"], 7, _LEFT_OUT)
 
 
-def forged(files: Mapping[Path, bytes]) -> list[tuple[Path, str, bytes]]:
-    """Each with the file, words for the change, and the file's content then. Of places that are alike one is taken, and
-    of all no more than `MOST_SEALED` and `MOST`: by chance, and the same each time."""
+class Forgery(NamedTuple):
+    """``change``: in words. ``content``: of the file then. ``sealed``: with a checksum of the kit's, so that the format
+    reads the document itself."""
+
+    file: Path
+    change: str
+    content: bytes
+    sealed: bool
+
+
+def forged(files: Mapping[Path, bytes]) -> list[Forgery]:
+    """Of places that are alike one is taken, the last by name, and of all no more than `MOST_SEALED` and `MOST`: by
+    chance, and the same each time."""
     found: dict[bool, dict[str, tuple[Path, str, Callable[[], bytes]]]] = {True: {}, False: {}}
-    for file, content in sorted(files.items()):
+    for file, content in sorted(files.items(), reverse=True):  # of documents that have numbers the newest
         for document, made in _documents(content):
             shape = tuple(sorted(document))
             for place, change, altered in _altered(document):
                 drawn = hashlib.sha256(repr((shape, place, change)).encode()).hexdigest()
                 found[made is encode].setdefault(drawn, (file, f"{place} is {change}", partial(made, altered)))
     first = {sealed: [some[drawn] for drawn in sorted(some)] for sealed, some in found.items()}
-    return [(file, change, make()) for file, change, make in first[True][:MOST_SEALED] + first[False][:MOST]]
+    chosen = {True: first[True][:MOST_SEALED], False: first[False][:MOST]}
+    return [Forgery(file, change, make(), sealed) for sealed in chosen for file, change, make in chosen[sealed]]
+
+
+def resealed(files: Mapping[Path, bytes], file: Path, content: bytes) -> Mapping[Path, bytes]:
+    """The files that change where ``file`` gets ``content``: it, and what names its checksum, and so on, as a forger
+    leaves them who knows the format."""
+    changed = {file: content}
+    todo = [(files[file], content)] if is_sealed(files[file]) and is_sealed(content) else []
+    while todo:
+        was, now = (digest_of(document).encode() for document in todo.pop())
+        for other in files.keys() - {file} if was != now else ():
+            document = changed.get(other, files[other])
+            if was in document and is_sealed(document):
+                changed[other] = encode(json.loads(document.replace(was, now))["body"])
+                todo.append((document, changed[other]))
+    return changed
+
+
+def is_sealed(content: bytes) -> bool:
+    """Whether a file is one document with a checksum of the kit's."""
+    document = _json(content)
+    return document is not None and set(document) == _SEALED
 
 
 def _documents(content: bytes) -> Iterator[tuple[Any, Callable[[Any], bytes]]]:
@@ -41,7 +74,7 @@ def _documents(content: bytes) -> Iterator[tuple[Any, Callable[[Any], bytes]]]:
         document = _json(line)
         if document is None:
             return
-        if set(document) == {"sha256", "body"}:
+        if set(document) == _SEALED:
             yield document["body"], encode
         else:
             yield document, partial(_among, lines, at)

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from laketier.spi import AddColumn, Conflict, Feature, LaketierError, UnknownOutcome, support_of
 from laketier_conformance.expect import told
-from laketier_conformance.forged import forged
-from laketier_conformance.lake import Table
+from laketier_conformance.forged import forged, resealed
+from laketier_conformance.lake import Table, read_plan
 from laketier_conformance.outside import contents, local_folder, restore
 
 
@@ -63,6 +63,31 @@ def _looks(table: Table) -> Mapping[str, Callable[[], object]]:
     if support_of(features, Feature.ORPHAN_COLLECTION).full:
         looks["its orphans are listed"] = lambda: table.lake.storage.maintenance(table.info).orphans(1 << 50)
     return looks
+
+
+def _looks_of_all_kinds(table: Table) -> Mapping[str, Callable[[], object]]:
+    """Those that take what a document says further: into older snapshots, changes, and the next commits. The table is
+    another one then."""
+    features = table.lake.plugin.features
+    looks = {}
+    if support_of(features, Feature.TIME_TRAVEL).full and support_of(features, Feature.HISTORY).full:
+        oldest = table.history.snapshots(9)[-1].snapshot_id
+        looks["an older snapshot of it is read"] = lambda: table.read(snapshot_id=oldest)
+    if support_of(features, Feature.INCREMENTAL_READ).full:
+        bounds = table.changes.versions()
+        looks["its changes are read"] = lambda: read_plan(
+            table.source, table.changes.plan(bounds.earliest, bounds.latest, skip_changes=True)
+        )
+
+    mark = table.watermark()
+    epoch = 0 if mark is None else mark.token.epoch + 1
+
+    def commit() -> None:
+        # That its newest snapshot is not the newest any more is a conflict, and nothing is published.
+        with suppress(Conflict):
+            table.append(epoch)
+
+    return {**_looks(table), **looks, "a round is published": commit}
 
 
 def _judge(what: str, looks: Mapping[str, Callable[[], object]]) -> None:
@@ -122,17 +147,19 @@ def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str,
 
 def test_each_value_is_another(table: Table, unproven: Callable[[str, str], None]) -> None:
     """In turn, each value of the metadata that are JSON is left out, or is one of another kind, as a tool or a newer
-    version writes it. Where a checksum of the kit's guards them, it is right."""
+    version writes it. Where a checksum of the kit's guards them, it is right wherever it is told, and more is asked of
+    the table."""
     _two_commits(table)
     root = local_folder(table.info.location)
     if root is None:
         unproven("metadata of others", "the table is in no local folder")
     before = contents(root)
-    looks = _looks(table)
+    looks = {False: _looks(table), True: _looks_of_all_kinds(table)}
     forgeries = forged(before)
     if not forgeries:
         unproven("metadata of others", "the table's folder has no file of JSON")
-    for file, change, content in forgeries:
-        file.write_bytes(content)
-        _judge(f"in {file.name}, {change}", looks)
+    for file, change, content, sealed in forgeries:
+        for name, altered in resealed(before, file, content).items():
+            name.write_bytes(altered)
+        _judge(f"in {file.name}, {change}", looks[sealed])
         restore(root, before)

@@ -3,6 +3,7 @@ one, and a reader never gets fewer rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from laketier.spi import LaketierError, TableState, Watermark, WriteResult
 from laketier_conformance.expect import expect, told
+from laketier_conformance.forged import is_sealed, resealed
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.outside import contents, local_folder, restore
 
@@ -81,6 +83,44 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
         )
         restore(root, after)
     expect(table.ids, whole, "the files are back as they were, and so are the rows")
+
+
+def test_a_file_of_another_table_lies_in_its_place(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """As a restore into the wrong folder leaves it: each is whole, and was in the same place of a table with other rows
+    and epochs. No library has to see that. A document with the kit's checksum says whose it is, so a table of these
+    tells its own rows and its own epoch, or refuses."""
+    tables = [lake.create(name=name) for name in ("db.t", "db.other")]
+    roots = [local_folder(each.info.location) for each in tables]
+    if None in roots:
+        unproven("files of another table", "the table is in no local folder")
+    for epoch in range(3):
+        tables[0].append(epoch)
+        tables[1].append(max(0, epoch - 1), ids_of(7 + epoch), pipeline="p" if epoch else "q")
+    mine, theirs = (_by_place(root, contents(root)) for root in roots if root is not None)
+    whole = ids_of(0) + ids_of(1) + ids_of(2)
+    before = dict(mine.values())
+    for place in sorted(mine.keys() & theirs.keys()):
+        file, foreign = mine[place][0], theirs[place][1]
+        # Once alone, and once as if those who name it had been told.
+        for changed in ({file: foreign}, resealed(before, file, foreign)):
+            for name, content in changed.items():
+                name.write_bytes(content)
+            ids, epoch, errors = _told(tables[0])
+            for name in changed:
+                name.write_bytes(before[name])
+            assert not errors, f"{file.name} is another table's, and that is told by {'; '.join(errors)}"
+            if is_sealed(foreign):
+                expect(ids, None if ids is None else whole, f"rows where {file.name} is another table's")
+                expect(epoch, None if epoch is None else 2, f"the epoch where {file.name} is another table's")
+    expect(tables[0].ids, whole, "the files are back as they were, and so are the rows")
+
+
+_IDENTITY = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+
+
+def _by_place(root: Path, files: Mapping[Path, bytes]) -> Mapping[str, tuple[Path, bytes]]:
+    """Each file by its path below the table, whatever identities are in that."""
+    return {_IDENTITY.sub("*", str(file.relative_to(root))): (file, content) for file, content in files.items()}
 
 
 @pytest.mark.parametrize("harm", HARMS)

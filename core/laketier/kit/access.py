@@ -12,23 +12,23 @@ from laketier.spi.errors import ConfigError
 
 
 @contextmanager
-def access(doing: str, path: Path | str) -> Iterator[None]:
+def access(doing: str, *, where: Path | str) -> Iterator[None]:
     """Turn refusals that a user can correct (permissions, a read-only mount, a file in a folder's place, no hard
     links) into `ConfigError`. All other errors pass."""
     try:
         yield
     except (PermissionError, NotADirectoryError) as error:
-        raise _refused(doing, path, error) from error
+        raise _refused(doing, error, where=where) from error
     except OSError as error:
         if error.errno in (errno.EROFS, errno.ENOTSUP, errno.ENOSYS):
-            raise _refused(doing, path, error) from error
+            raise _refused(doing, error, where=where) from error
         raise
 
 
-def _refused(doing: str, path: Path | str, error: OSError) -> ConfigError:
+def _refused(doing: str, error: OSError, *, where: Path | str) -> ConfigError:
     return ConfigError(
         f"{doing} was refused by the file system",
-        where=str(error.filename or path),
+        where=str(error.filename or where),
         why=str(error.strerror or error),
         fix=f"Give user {os.geteuid()} write access to the table's folder, or set lake.warehouse to another one; its "
         "file system must have hard links.",

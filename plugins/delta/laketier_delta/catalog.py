@@ -79,7 +79,7 @@ class DeltaCatalog(LakeCatalog):
         try:
             handle = open_table(location)
         except TableNotFound:
-            with access("creating the table", Path(location.root)):
+            with access("creating the table", where=Path(location.root)):
                 self._refuse_other_formats(location)
                 if (left := lone_entry(location)) is not None:
                     take_back(left)

@@ -57,7 +57,7 @@ class LocalFileAdoption(LakeAdoption):
         there = self._there(path)
         if there is not None:
             return there
-        with naming_storage_errors("a folder was looked at"), access("looking at the folder", place.where):
+        with naming_storage_errors("a folder was looked at"), access("looking at the folder", where=place.where):
             place.refuse_within_table()
             lying = place.files()
             asked = self.catalog.options.file_format

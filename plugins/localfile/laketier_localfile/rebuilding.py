@@ -85,7 +85,7 @@ def rebuild(
     place = lying_place_of(catalog.store(path))
     if not place.is_there():
         raise TableNotFound("there is no such folder", where=place.where)
-    with access("looking at the table", place.where):
+    with access("looking at the table", where=place.where):
         _refuse_whole(place)
         place.refuse_unfit()
         chain = _whole_chain(place)

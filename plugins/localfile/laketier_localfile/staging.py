@@ -62,7 +62,7 @@ class LocalStaging:
     def create(self, name: str) -> tuple[str, pa.NativeFile]:
         LocalFolder(self._location).refuse_links(name)
         path = str(self._location / name)
-        with access("staging a file", path):
+        with access("staging a file", where=path):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         return path, pa.OSFile(path, "wb")
 

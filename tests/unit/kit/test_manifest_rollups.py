@@ -117,21 +117,24 @@ def test_rollups_are_written_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
         write_rollups(manifests, 7)
 
 
-@pytest.mark.parametrize(("error", "told"), [(FileExistsError("raced"), False), (OSError("no space"), True)])
+@pytest.mark.parametrize(
+    ("there", "error"),
+    [("ours", FileExistsError("raced")), ("theirs", FileExistsError("raced")), ("", OSError("full"))],
+)
 def test_a_rollup_that_cannot_be_written_fails_no_commit(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: OSError, told: bool
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, there: str, error: OSError
 ) -> None:
     def fails(path: Path, data: bytes) -> None:
         if "rollups" not in path.parts:
             durable.create_exclusively(path, data)
             return
-        path.write_bytes(b"theirs")
+        path.write_bytes(data if there == "ours" else b"theirs")
         raise error
 
     monkeypatch.setattr(local_store, "create_exclusively", fails)
     lake.round(0, 1)
     assert lake.read() == [1]
-    assert ("was not written" in caplog.text) == told
+    assert ("was not written" in caplog.text) == (there != "ours")
 
 
 @pytest.mark.parametrize("error", [spi.CorruptTable("damaged"), ValueError("a bug")])

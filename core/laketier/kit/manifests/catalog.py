@@ -67,7 +67,7 @@ class ManifestCatalog(LakeCatalog):
         try:
             found = self.load_table(path)
         except TableNotFound:
-            with access("creating the table", store.root):
+            with access("creating the table", where=store.root):
                 store.refuse_others(self.table_type.layout.own_folders)
                 create_manifests(self.table_type, store, wanted, self.manifests_per_rollup)
             found = self.load_table(path)
@@ -141,7 +141,7 @@ class ManifestCatalog(LakeCatalog):
         Raises `IncompatibleTable` where another process made a table meanwhile."""
         store = self.store(path)
         wanted = self._checked(descriptor)
-        with access("creating the table", store.root):
+        with access("creating the table", where=store.root):
             ours = create_manifests(
                 self.table_type,
                 store,

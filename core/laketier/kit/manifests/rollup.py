@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -174,8 +173,8 @@ def write_rollups(manifests: ManifestLog, number: int) -> None:
             if not manifests.store.exists(name):
                 manifests.store.make_folders(f"{manifests.home}/{ROLLUPS}")
                 blocks = list(blocks_back_from(manifests, number, down_to=number + 1 - size))
-                with suppress(FileExistsError):  # another process finished the same commit, and wrote the same
-                    manifests.store.create(name, Block.join(blocks[::-1]).encode())
+                # No error where another process finished the same commit: it wrote the same.
+                manifests.store.create(name, Block.join(blocks[::-1]).encode())
             size *= manifests.manifests_per_rollup
     except (OSError, StorageError):
         log.warning("the rollup at snapshot %d of %s was not written", number, manifests.store.root, exc_info=True)

@@ -62,7 +62,7 @@ class _Adopting(ManifestCatalog):
             self.load_table(path)
         except TableNotFound:
             store = self.store(path)
-            with access("creating the table", store.root):
+            with access("creating the table", where=store.root):
                 store.refuse_others(self.table_type.layout.own_folders)
             with suppress(IncompatibleTable):  # of another process, which is looked at below
                 self.create_of(path, descriptor, (), origin=ADOPTED, last_look=lambda: None)
