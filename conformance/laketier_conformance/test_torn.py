@@ -93,9 +93,9 @@ def test_a_file_of_another_table_lies_in_its_place(lake: Lake, unproven: Callabl
     roots = [local_folder(each.info.location) for each in tables]
     if None in roots:
         unproven("files of another table", "the table is in no local folder")
-    for epoch in range(3):
-        tables[0].append(epoch)
-        tables[1].append(max(0, epoch - 1), ids_of(7 + epoch), pipeline="p" if epoch else "q")
+    for number in range(3):
+        tables[0].append(number)
+        tables[1].append(max(0, number - 1), ids_of(7 + number), pipeline="p" if number else "q")
     mine, theirs = (_by_place(root, contents(root)) for root in roots if root is not None)
     whole = ids_of(0) + ids_of(1) + ids_of(2)
     before = dict(mine.values())
