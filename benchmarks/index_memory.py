@@ -4,6 +4,8 @@ is given.
 Two executors of one core each (local-cluster) build a full-text index with positions in two parts. A worker's limit is
 half of the text of its part, and a quarter; beside it a build without one. A worker's peak is its process's own
 (``VmHWM``, which the build tells), and the largest resident size that was seen in ``/proc`` from outside, every 20 ms.
+What its part took of that is what it did not hold yet when it had only opened the table. Lance keeps no limit below
+96 MiB, so a part needs four times as much text.
 """
 
 from __future__ import annotations
@@ -69,11 +71,11 @@ def watched(peaks: dict[int, int]) -> Iterator[None]:
 def built(spark: SparkSession, documents: Documents, share: int, text: int) -> Row:
     """A build in two parts. ``text``: the bytes of both."""
     limit = text // WORKERS // share if share else None
-    own: list[tuple[int, ...]] = []
+    own: list[IndexProgress] = []
     seen: dict[int, int] = {}
 
     def told(progress: IndexProgress) -> None:
-        own.append(progress.memory)
+        own.append(progress)
 
     options = {**ANALYSES[0].options, "with_position": True}
     resources = IndexResources(workers=WORKERS, memory=limit)
@@ -83,22 +85,30 @@ def built(spark: SparkSession, documents: Documents, share: int, text: int) -> R
             spark, "text", "inverted", WORKERS, options=options, mode="replace", resources=resources, progress=told
         )
     taken = time.perf_counter() - began
-    if info.rows_not_indexed or len(own[-1]) != WORKERS:
+    if info.rows_not_indexed or len(own[-1].taken) != WORKERS:
         raise AssertionError(f"{info}, {own}")
     return {
         "limit of a worker, MB": "none" if limit is None else round(limit / 1e6),
         "text of a part, MB": round(text / WORKERS / 1e6),
-        "peak of each worker, MB": ", ".join(f"{each / 1e6:.0f}" for each in sorted(own[-1])),
+        "taken by each part, MB": ", ".join(f"{each / 1e6:.0f}" for each in sorted(own[-1].taken)),
+        "peak of each worker, MB": ", ".join(f"{each / 1e6:.0f}" for each in sorted(own[-1].memory)),
         "as seen from outside, MB": ", ".join(f"{each / 1e6:.0f}" for each in sorted(seen.values())[-WORKERS:]),
+        "partitions": _partitions(documents),
         "wall_s": round(taken, 1),
     }
+
+
+def _partitions(documents: Documents) -> int:
+    (index,) = documents.dataset().describe_indices()
+    folder = Path(documents.lake.load_table().location, "_indices")
+    return sum(len(list((folder / segment.uuid).glob("*_docs.lance"))) for segment in index.segments)
 
 
 def main() -> None:
     """Build with each limit."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.index_memory", description=__doc__)
     parser.add_argument("--rows", type=int, help="paragraphs of English at most")
-    parser.add_argument("--times", type=int, default=1, help="all paragraphs so many times (1)")
+    parser.add_argument("--times", type=int, default=5, help="all paragraphs so many times (5)")
     parser.add_argument(
         "--shares", type=int, nargs="+", default=SHARES, help="parts of a part's text; 0: no limit (0 2 4)"
     )

@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused(where: list[str]) -> None:
 
 
 def test_what_a_build_may_take_and_what_it_took(where: list[str], tmp_path: Path) -> None:
-    limits = ["--memory", "128MiB", "--partition-size", "32 MiB", "--spill", str(tmp_path)]
+    limits = ["--memory", "160MiB", "--partition-size", "32 MiB", "--spill", str(tmp_path)]
     built = told(
         "create", *where, "text", "inverted", "--parts", "3", "--processes", "1", "--max-segments", "1", *limits
     )

@@ -49,11 +49,11 @@ def test_a_policy_is_given_kept_changed_and_taken_away(lake: Lake) -> None:
         call(lake, "optimize", "--table-policies", "--processes", "1").stdout == "words: create (2 rows and no index)\n"
     )
     done = call(
-        lake, "policy", "words", "--to", "max-segments=2", "--to", "memory=64 MiB", "--default", "max-unindexed-rows"
+        lake, "policy", "words", "--to", "max-segments=2", "--to", "memory=96 MiB", "--default", "max-unindexed-rows"
     )
     assert done.exit_code == 0, done.output
     (policy,) = policies_of_table(lake.load_table())
-    assert (policy.max_segments, policy.resources.memory, policy.max_unindexed_rows) == (2, 64 << 20, 100_000)
+    assert (policy.max_segments, policy.resources.memory, policy.max_unindexed_rows) == (2, 96 << 20, 100_000)
     told = call(lake, "policy", "--json")
     assert json.loads(told.stdout)["policies"][0]["index"] == "built"
     other = call(lake, "policy", "words", "--to", "options.stem=false")
@@ -76,7 +76,7 @@ def test_a_policy_is_given_kept_changed_and_taken_away(lake: Lake) -> None:
             ["words", "--to", "column=text", "--to", "kind=inverted", "--to", "options.stemm=true"],
             "Did you mean 'stem'",
         ),
-        (["words", "--to", "column=text", "--to", "kind=inverted", "--to", "memory=1 B"], "16 MiB"),
+        (["words", "--to", "column=text", "--to", "kind=inverted", "--to", "memory=1 B"], "96 MiB"),
         (["words", "--to", "column=text", "--to", "kind=inverted", "--to", "name=other"], "keeps the name"),
         (["words", "--to", "column=text", "--to", "kind=inverted", "--to", "max-segment=3"], "max-segments"),
         (["words", "--to", "column"], "not NAME=VALUE"),

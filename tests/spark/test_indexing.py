@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 
 import laketier.spark
 from laketier.maintenance.index_builds import IndexProgress
+from laketier.maintenance.index_tasks import build_part
 from laketier.registry import configure, open_lake
 from laketier.spark import indexing
 from laketier.spi import (
@@ -23,6 +25,7 @@ from laketier.spi import (
     FeatureNotSupported,
     IndexPart,
     IndexPlan,
+    IndexResources,
     LakeIndexBuilder,
     Nearest,
     TableDescriptor,
@@ -146,6 +149,33 @@ def test_parts_are_told_as_they_come(
     laketier.spark.create_index(spark, target.options(), "kind", "btree", tasks=2, progress=progress)
     assert [(each.parts_built, each.rows_built) for each in told[::2]] == [(0, 0), (2, 300)]
     assert (told[1].parts_built, told[1].rows_built, told[1].rows) in [(1, 100, 300), (1, 200, 300)]
+
+
+def test_a_bounded_build_has_workers_that_started_with_its_variables(
+    spark: SparkSession, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looking(plan: IndexPlan) -> Callable[[IndexPart], BuiltIndexPart]:
+        builder, resources = plan.builder, plan.resources
+
+        def build(part: IndexPart) -> BuiltIndexPart:
+            started = Path("/proc/self/environ").read_bytes().split(b"\0")
+            lacking = {f"{name}={value}".encode() for name, value in builder.environment.items()} - set(started)
+            if lacking or not builder.environment:
+                raise ConfigError(f"{lacking} of {builder.environment}")
+            return build_part(builder, part, resources)
+
+        return build
+
+    monkeypatch.setattr(indexing, "_building", looking)
+    told: list[IndexProgress] = []
+    target = replace(target, table="db.texts")
+    laketier.spark.write(spark.range(9).selectExpr("id", "concat('text ', id) AS text"), target.options())
+    resources = IndexResources(workers=1, memory=96 * 1024**2)
+    laketier.spark.create_index(
+        spark, target.options(), "text", "inverted", tasks=1, resources=resources, progress=told.append
+    )
+    assert not [name for name in spark.sparkContext.environment if name.startswith("LANCE")]
+    assert 0 < told[-1].taken[0] < resources.memory < told[-1].memory[0]
 
 
 def test_a_failed_attempt_is_run_again_alone(target: Target) -> None:

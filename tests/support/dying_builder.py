@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from laketier.spi import BuiltIndexPart, IndexPart, IndexResources, LakeIndexBuilder
@@ -17,6 +18,21 @@ class DyingBuilder(LakeIndexBuilder):
         if part.number:
             os.kill(os.getpid(), signal.SIGKILL)
         return BuiltIndexPart("p", part, "s", 1, "", part.rows, 1, "")
+
+
+class EnvironmentBuilder(LakeIndexBuilder):
+    """Says what it sees of a variable that it asks for, before it builds and then."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {"LAKETIER_TEST_READS": "few"}
+
+    def warm_up(self) -> None:
+        self.before = os.environ.get("LAKETIER_TEST_READS")
+
+    def build(self, part: IndexPart) -> BuiltIndexPart:
+        seen = f"{self.before} {os.environ.get('LAKETIER_TEST_READS')}"
+        return BuiltIndexPart("p", part, "s", 1, seen, part.rows, 1, "")
 
 
 class SpillingBuilder(LakeIndexBuilder):

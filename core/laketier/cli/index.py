@@ -42,9 +42,7 @@ Processes = Annotated[
     typer.Option("--processes", min=1, help="Build parts in so many processes. 1: in this one. All cores by default."),
 ]
 Parts = Annotated[int | None, typer.Option("--parts", min=1, help="Cut the build into so many parts at most.")]
-Memory = Annotated[
-    str | None, typer.Option("--memory", help="A process collects so much before it writes it out: 512MiB.")
-]
+Memory = Annotated[str | None, typer.Option("--memory", help="What a part may take of its process: 512MiB.")]
 PartitionSize = Annotated[
     str | None, typer.Option("--partition-size", help="So much text becomes a partition of a full-text index: 256MiB.")
 ]

@@ -43,7 +43,7 @@ class IndexSection(Section):
     )
 
     workers: int | None = Field(None, ge=1, lt=2**31, description="Its parts are built by so many tasks at a time.")
-    memory: Size | None = Field(None, description="A task collects so much before it writes it out: `512 MiB`.")
+    memory: Size | None = Field(None, description="What a part may take of its process: `512 MiB`.")
     partition_size: Size | None = Field(None, description="So much text becomes a partition of a full-text index.")
     spill: str | None = Field(None, min_length=1, description="A folder of each host, for what tasks write out.")
 

@@ -54,6 +54,7 @@ class IndexProgress:
         parts_kept: Parts that are not built, as an earlier build had finished them. They are not among ``parts``.
         rows_kept: Their rows.
         memory: The most bytes that the process of each part held, in the order in which they ended. 0 where unknown.
+        taken: What each part took of that, beside what its process held before. 0 where unknown.
     """
 
     name: str
@@ -64,11 +65,14 @@ class IndexProgress:
     parts_kept: int = 0
     rows_kept: int = 0
     memory: tuple[int, ...] = ()
+    taken: tuple[int, ...] = ()
 
 
 def said_beside(done: IndexProgress) -> str:
     """What a line of progress says beside parts and rows: the memory of the largest process, and what is not built."""
     memory = f"; {max(done.memory) / 1e6:,.0f} MB in a process at most" if any(done.memory) else ""
+    if any(done.taken):
+        memory += f"; {max(done.taken) / 1e6:,.0f} MB for a part"
     kept = f"; {done.parts_kept} parts, {done.rows_kept:,} rows of an earlier build" if done.parts_kept else ""
     return memory + kept
 
@@ -188,8 +192,16 @@ def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPar
         built.append(each)
         failpoint(PART_BUILT)
         done = sum(part.rows for part in built)
-        memory = tuple(part.peak_memory for part in built)
-        told(IndexProgress(plan.spec.name, parts, len(built), rows, done, kept, rows_kept, memory))
+        memory, taken = tuple(part.peak_memory for part in built), tuple(part.memory_taken for part in built)
+        if plan.resources.memory is not None and each.memory_taken > plan.resources.memory:
+            log.warning(
+                "index %s: part %d took %d bytes, though memory = %d",
+                plan.spec.name,
+                each.part.number,
+                each.memory_taken,
+                plan.resources.memory,
+            )
+        told(IndexProgress(plan.spec.name, parts, len(built), rows, done, kept, rows_kept, memory, taken))
     return built
 
 

@@ -6,15 +6,17 @@ import os
 import resource
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from laketier.kit import failpoint
+from laketier.kit.allocator import give_back_memory
 from laketier.spi import BuiltIndexPart, ConfigError, IndexPart, IndexResources, LakeIndexBuilder
 
 _STATUS, _FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_NOW, _PEAK = "VmRSS:", "VmHWM:"
 _TEMPORARY = "TMPDIR"
 
 PART_BEGUN, PART_DONE = "index.part_begun", "index.part_done"
@@ -36,12 +38,29 @@ def build_part(builder: LakeIndexBuilder, part: IndexPart, resources: IndexResou
         ConfigError: The folder to spill to is none on this host.
         TableError: As `LakeIndexBuilder.build`.
     """
-    _forget_peak()
-    failpoint(PART_BEGUN)
-    with _spilling_to(resources.spill):
+    if resources.memory is not None:
+        give_back_memory()
+    with _variables(builder.environment), _spilling_to(resources.spill):
+        builder.warm_up()
+        base = _forget_peak()
+        failpoint(PART_BEGUN)
         built = builder.build(part)
     failpoint(PART_DONE)
-    return replace(built, peak_memory=_peak())
+    return replace(built, peak_memory=_resident(_PEAK), base_memory=base)
+
+
+@contextmanager
+def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager
@@ -60,27 +79,23 @@ def _spilling_to(folder: str | None) -> Iterator[None]:
             why=f"{error.strerror or error}",
             fix="Name a folder that is there on each host that builds parts.",
         ) from error
-    before = os.environ.get(_TEMPORARY)
-    with made as own:
-        os.environ[_TEMPORARY] = own
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[_TEMPORARY]
-            else:
-                os.environ[_TEMPORARY] = before
+    with made as own, _variables({_TEMPORARY: own}):
+        yield
 
 
-def _forget_peak() -> None:
-    with suppress(OSError):  # no Linux, or a container that forbids it: then the peak is that of the process's life
+def _forget_peak() -> int:
+    """Count the peak from now. Returns the bytes that the process holds; 0 where the peak is that of its whole life."""
+    try:
         _FORGET.write_text("5")
+    except OSError:  # no Linux, or a container that forbids it
+        return 0
+    return _resident(_NOW)
 
 
-def _peak() -> int:
-    """The most bytes of memory that this process has held since `_forget_peak`."""
+def _resident(what: str) -> int:
+    """The bytes of memory that this process holds, or has held at most since `_forget_peak`."""
     with suppress(OSError, ValueError, IndexError):
         for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
+            if line.startswith(what):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

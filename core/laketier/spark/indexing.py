@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
-from pyspark import Accumulator, AccumulatorParam, InheritableThread
+from pyspark import Accumulator, AccumulatorParam, InheritableThread, SparkContext
 from pyspark.sql import SparkSession
 
 from laketier.config import LakeConfig
@@ -154,6 +156,8 @@ def _in_job(spark: SparkSession, plan: IndexPlan, parts: Sequence[IndexPart]) ->
     arrivals = context.accumulator([], _Arrivals(ended.put))
     rows = sum(part.rows for part in parts)
     work = context.parallelize(parts, len(parts)).map(_announcing(_building(plan), arrivals))
+    with _in_workers_with(context, plan.builder.environment):
+        work.id()  # Spark makes the function now, with the variables of its workers
     failures: list[Exception] = []
     tag = f"laketier-index-{plan.plan_id}"
 
@@ -188,6 +192,26 @@ def _in_job(spark: SparkSession, plan: IndexPlan, parts: Sequence[IndexPart]) ->
             fix="See Spark's log, and build it again.",
         )
         raise cause_of(failures[0]) or unknown from failures[0]
+
+
+_ENVIRONMENT = Lock()
+
+
+@contextmanager
+def _in_workers_with(context: SparkContext, variables: Mapping[str, str]) -> Iterator[None]:
+    """What is made of functions meanwhile runs in workers of Python with these variables. Spark gives no job a worker
+    that was started with others, so what libraries read once in a process is read with them."""
+    if not variables:
+        yield
+        return
+    with _ENVIRONMENT:
+        before = dict(context.environment)
+        context.environment.update(variables)
+        try:
+            yield
+        finally:
+            context.environment.clear()
+            context.environment.update(before)
 
 
 class _Arrivals(AccumulatorParam[list[BuiltIndexPart]]):

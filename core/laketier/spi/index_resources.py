@@ -11,8 +11,8 @@ class IndexResources:
 
     Attributes:
         workers: Tasks at a time at most.
-        memory: Bytes that a task collects before it writes them out. The process takes more: the library itself, and
-            what it reads and writes.
+        memory: Bytes that a part may take of its process, beside what a process holds that only opens the table. For
+            kinds that are sorted: bytes that are collected before they are written out.
         partition_size: Bytes of text that become one partition of a full-text index. It is collected in memory.
         spill: A folder on a local disk of each host, for what a task writes out and reads again.
     """

@@ -103,6 +103,7 @@ class BuiltIndexPart:
         payload: What the format needs to publish it, as text.
         peak_memory: The most bytes that the process held while it built the part, as who runs the task measures it. 0
             where unknown.
+        base_memory: The bytes that it held before that, with the library loaded and the snapshot open. 0 where unknown.
     """
 
     plan_id: str
@@ -114,6 +115,12 @@ class BuiltIndexPart:
     size: int
     payload: str
     peak_memory: int = 0
+    base_memory: int = 0
+
+    @property
+    def memory_taken(self) -> int:
+        """The bytes that the part took of its process, beside what that held before. 0 where unknown."""
+        return max(0, self.peak_memory - self.base_memory) if self.base_memory else 0
 
 
 class LakeIndexBuilder(ABC):
@@ -157,6 +164,25 @@ class LakeIndexBuilder(ABC):
                     f"{name.replace('_', '-')} of an index build", reason="it has no such limit", fix="Leave it out."
                 )
         return self
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables without which `build` can't keep its limits, as the library reads them once in a process. Who runs
+        the tasks sets them, in processes that do nothing else. None, by default.
+
+        Returns:
+            The value of each variable.
+        """
+        return {}
+
+    def warm_up(self) -> None:  # noqa: B027 - not every library needs it
+        """Load the library and open the plan's snapshot, so that what a part takes can be told from what any process
+        holds that only opens the table. Executor, before each `build`. Nothing, by default.
+
+        Raises:
+            SnapshotNotFound: The plan's snapshot has expired.
+            TableError: The table could not be read.
+        """
 
     @abstractmethod
     def build(self, part: IndexPart) -> BuiltIndexPart:

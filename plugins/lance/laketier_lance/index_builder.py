@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from laketier.spi import (
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.index_folders import INDICES, SEGMENT_FILE, SEGMENT_ID
 from laketier_lance.index_record import write_record
-from laketier_lance.index_resources import check_resources, pooled, text_limits
+from laketier_lance.index_resources import check_resources, pooled, text_limits, variables
 from laketier_lance.index_settings import LANCE_KINDS, TRAINING, has_codebook, is_vector
 from laketier_lance.index_units import deletions, fragment_of, unit_rows
 from laketier_lance.location import local_path, refuse_links
@@ -71,6 +71,14 @@ class LanceIndexBuilder(LakeIndexBuilder):
         check_resources(self.spec, resources)
         return replace(self, resources=resources)
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return variables(self.spec.kind, self.resources)
+
+    def warm_up(self) -> None:
+        refuse_links(self.location)
+        open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
+
     def build(self, part: IndexPart) -> BuiltIndexPart:
         refuse_links(self.location)
         if self.needs_training:
@@ -85,8 +93,8 @@ class LanceIndexBuilder(LakeIndexBuilder):
                 fix="Build the index again.",
             )
         try:
-            with pooled(self.spec.kind, self.resources):
-                segment = self._segment(dataset, part)
+            fragments = [fragment_of(unit) for unit in part.units]
+            segment = new_segment(dataset, self.spec, fragments, self.resources, self.model)
         except (*LANCE_ERRORS, TypeError, NotImplementedError) as error:
             raise TableError(
                 f"Lance could not build part {part.number} of index {self.spec.name!r}",
@@ -102,33 +110,42 @@ class LanceIndexBuilder(LakeIndexBuilder):
                 f"Lance built part {part.number} of index {self.spec.name!r} with another model than it was given",
                 where=self.location,
             )
-        fragments = {fragment_of(unit) for unit in part.units}
         deleted = {each: file for each, file in deletions(dataset).items() if each in fragments}
         return built_part(
             self.plan_id, self.location, self.spec, self.snapshot_id, part, segment, rows, deleted, self.model
         )
 
-    def _segment(self, dataset: LanceDataset, part: IndexPart) -> Index:
+
+def new_segment(
+    dataset: LanceDataset,
+    spec: IndexSpec,
+    fragments: Collection[int],
+    resources: IndexResources,
+    model: VectorModel | None = None,
+) -> Index:
+    """A finished segment of some fragments, which no index has yet. Raises errors of Lance."""
+    with pooled(spec.kind, resources):
         segment = dataset.create_index_uncommitted(
-            self.spec.column,
-            LANCE_KINDS[self.spec.kind],
-            name=self.spec.name,
+            spec.column,
+            LANCE_KINDS[spec.kind],
+            name=spec.name,
             replace=True,  # else it refuses a name that is in use; nothing is replaced before the commit
-            fragment_ids=[fragment_of(unit) for unit in part.units],
-            **self._told(),
+            fragment_ids=list(fragments),
+            **_told(spec, resources, model),
         )
-        if self.spec.kind is not IndexKind.INVERTED:
+        if spec.kind is not IndexKind.INVERTED:
             return segment
         # A raw full-text segment lies in a staging folder, and the commit would finish it: on the driver, one after
         # the other, and behind our back, so that its files could not be on the device before the commit.
         return dataset.merge_existing_index_segments([segment])
 
-    def _told(self) -> dict[str, Any]:
-        options = {key: value for key, value in self.spec.options.items() if value is not None}
-        options |= text_limits(self.spec.kind, self.resources)
-        if self.model is None:
-            return options
-        return {key: value for key, value in options.items() if key not in TRAINING} | self.model.arguments()
+
+def _told(spec: IndexSpec, resources: IndexResources, model: VectorModel | None) -> dict[str, Any]:
+    options = {key: value for key, value in spec.options.items() if value is not None}
+    options |= text_limits(spec.kind, resources)
+    if model is None:
+        return options
+    return {key: value for key, value in options.items() if key not in TRAINING} | model.arguments()
 
 
 def _dictionary(spec: IndexSpec) -> str:

@@ -1,12 +1,14 @@
 """Merging segments of an index, on an executor: one that covers what they covered, made of their files. The column is
-not read."""
+read only where these do not fit into the memory that a part may take."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from laketier.spi import (
+    UNLIMITED,
     BuiltIndexPart,
     IndexPart,
     IndexResources,
@@ -16,8 +18,10 @@ from laketier.spi import (
     TableError,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
-from laketier_lance.index_builder import built_part
+from laketier_lance.index_builder import built_part, new_segment
 from laketier_lance.index_info import fragment_rows
+from laketier_lance.index_resources import check_resources, is_merged_within, variables
+from laketier_lance.index_units import deletions
 from laketier_lance.location import refuse_links
 from laketier_lance.options import LanceOptions
 
@@ -28,24 +32,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LanceIndexMerger(LakeIndexBuilder):
-    """Plain data, picklable. The units of its parts are ids of segments."""
+    """Plain data, picklable. The units of its parts are ids of segments.
+
+    Of full text, Lance collects what it merges. Where that is more than a part may take, one segment is built of the
+    rows that they cover: that keeps to its limit, and answers alike.
+    """
 
     plan_id: str
     location: str
     options: LanceOptions
     spec: IndexSpec
     snapshot_id: int
+    resources: IndexResources = UNLIMITED
 
     def within(self, resources: IndexResources) -> LanceIndexMerger:
-        """A merge takes no limit: of full text, Lance collects what it merges, however much that is."""
-        return self
+        check_resources(self.spec, resources)
+        return replace(self, resources=resources)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return variables(self.spec.kind, self.resources)
+
+    def warm_up(self) -> None:
+        refuse_links(self.location)
+        open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
 
     def build(self, part: IndexPart) -> BuiltIndexPart:
         refuse_links(self.location)
         dataset = open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
-        segments = self._segments(dataset, part)
+        segments, size = self._segments(dataset, part)
+        covered = {int(each) for segment in segments for each in segment.fragment_ids}
+        there = {each: rows for each, rows in fragment_rows(dataset).items() if each in covered}
+        gone: dict[int, str] = {}
         try:
-            merged = dataset.merge_existing_index_segments(segments)
+            if not there or is_merged_within(self.spec.kind, self.resources, size):
+                merged = dataset.merge_existing_index_segments(segments)
+            else:
+                gone = {each: file for each, file in deletions(dataset).items() if each in there}
+                merged = new_segment(dataset, self.spec, there, self.resources)
+                merged = replace(merged, fragment_ids=covered)  # type: ignore[arg-type] # also of fragments that are gone
         except (*LANCE_ERRORS, TypeError, NotImplementedError) as error:
             raise TableError(
                 f"Lance could not merge {len(segments)} segments of index {self.spec.name!r}",
@@ -53,11 +78,11 @@ class LanceIndexMerger(LakeIndexBuilder):
                 why=reason(error),
                 fix="Build the index anew (mode `replace`).",
             ) from error
-        covered = {int(each) for each in merged.fragment_ids}
-        rows = sum(count for each, count in fragment_rows(dataset).items() if each in covered)
-        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, merged, rows, {})
+        rows = sum(there.values())
+        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, merged, rows, gone)
 
-    def _segments(self, dataset: LanceDataset, part: IndexPart) -> list[Index]:
+    def _segments(self, dataset: LanceDataset, part: IndexPart) -> tuple[list[Index], int]:
+        """The segments of a part, and the bytes of their files."""
         from lance.dataset import Index
 
         found = next((each for each in dataset.describe_indices() if each.name == self.spec.name), None)
@@ -69,7 +94,8 @@ class LanceIndexMerger(LakeIndexBuilder):
                 why="the table was dropped and made again",
                 fix="Merge the index again.",
             )
-        return [
+        size = sum(int(there[unit].size_bytes or 0) for unit in part.units)
+        segments = [
             Index(
                 uuid=unit,
                 name=self.spec.name,
@@ -82,3 +108,4 @@ class LanceIndexMerger(LakeIndexBuilder):
             )
             for unit in part.units
         ]
+        return segments, size

@@ -1,7 +1,8 @@
 """What Lance can be told to take for a part of an index, and how.
 
-A full-text build takes its limit as an argument (``memory_limit``). What is sorted has a pool, whose size Lance reads
-from the environment each time. ``LANCE_FTS_PARTITION_SIZE`` and others are read once in a process: they are not used.
+A full-text build takes its limit as an argument (``memory_limit``), which is one of what a partition collects. Beside
+that it reads ahead, and that can be bounded by variables alone, which Lance reads once in a process. What is sorted has
+a pool, whose size Lance reads from the environment each time.
 """
 
 from __future__ import annotations
@@ -16,9 +17,22 @@ from laketier_lance.features import FORMAT
 _POOL = "LANCE_MEM_POOL_SIZE"
 _SORTED = (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.LABEL_LIST)
 _LEAST = 16 * 1024**2
-_AT_A_TIME = 4
-"""So many partitions of full text may be in memory: one collects, a full one waits, another is written out; and the
-room of a fourth is for what is read meanwhile. Lance's own limit is that of one."""
+_LEAST_OF_TEXT = 96 * 1024**2
+"""Less can't be kept: `_BESIDE`, and partitions of 10 MiB."""
+_BESIDE = 64 * 1024**2
+"""What a build of full text takes beside its partitions: 42 MiB of Lance's own code, which a process that only opens a
+table has not loaded yet, and what is read and written at the time."""
+_AT_A_TIME = 3
+"""So many partitions of full text may be in memory: one collects, a full one waits, another is written out. Lance's own
+limit is that of one."""
+_MERGED = 3
+"""A merge of full text takes so many times the files that it merges: 2.5 times was measured."""
+_LITTLE_AHEAD: Mapping[str, str] = {
+    "LANCE_DEFAULT_IO_BUFFER_SIZE": str(4 * 1024**2),
+    "LANCE_DEFAULT_BATCH_SIZE": "128",
+    "LANCE_DEFAULT_FRAGMENT_READAHEAD": "1",
+}
+"""By default Lance reads up to 2 GiB ahead of what it indexes, which is the slower."""
 _UNBOUNDED: Mapping[IndexKind, str] = {
     IndexKind.NGRAM: "Lance writes ngrams out by their number, and reads that number once in a process",
     IndexKind.ZONEMAP: "Lance collects nothing of the column for it",
@@ -37,17 +51,23 @@ def check_resources(spec: IndexSpec, resources: IndexResources) -> None:
         raise FeatureNotSupported(
             f"partition-size of an index of kind {spec.kind}", format=FORMAT, reason="only full text has partitions"
         )
+    of_text = spec.kind is IndexKind.INVERTED
+    least = {"memory": _LEAST_OF_TEXT if of_text else _LEAST, "partition-size": _LEAST}
     for name, size in (("memory", resources.memory), ("partition-size", resources.partition_size)):
-        if size is not None and size < _LEAST:
+        if size is not None and size < least[name]:
             raise ConfigError(
-                f"{name} = {size} is too small", where=f"index {spec.name}", fix=f"Give {_LEAST >> 20} MiB, or more."
+                f"{name} = {size} is too small",
+                where=f"index {spec.name}",
+                why=f"Lance takes {_BESIDE >> 20} MiB beside what it collects" if least[name] > _LEAST else "",
+                fix=f"Give {least[name] >> 20} MiB, or more.",
             )
-    if resources.memory is not None and (resources.partition_size or 0) * _AT_A_TIME > resources.memory:
+    needed = _BESIDE + (resources.partition_size or 0) * _AT_A_TIME
+    if resources.memory is not None and resources.partition_size is not None and needed > resources.memory:
         raise ConfigError(
             f"partition-size = {resources.partition_size} is too large for memory = {resources.memory}",
             where=f"index {spec.name}",
-            why=f"up to {_AT_A_TIME - 1} partitions are in memory at a time, beside what is read",
-            fix=f"Give memory = {(resources.partition_size or 0) * _AT_A_TIME}, or leave one of them out.",
+            why=f"up to {_AT_A_TIME} partitions are in memory at a time, beside {_BESIDE >> 20} MiB",
+            fix=f"Give memory = {needed}, or leave one of them out.",
         )
 
 
@@ -57,7 +77,20 @@ def text_limits(kind: IndexKind, resources: IndexResources) -> dict[str, int]:
         return {}
     if resources.partition_size is not None:
         return {"memory_limit": resources.partition_size >> 20, "num_workers": 1}
-    return {} if resources.memory is None else {"memory_limit": max(1, resources.memory // _AT_A_TIME >> 20)}
+    if resources.memory is None:
+        return {}
+    return {"memory_limit": max(1, (resources.memory - _BESIDE) // _AT_A_TIME >> 20)}
+
+
+def variables(kind: IndexKind, resources: IndexResources) -> Mapping[str, str]:
+    """What a process has to start with, so that a part stays within its memory."""
+    return _LITTLE_AHEAD if kind is IndexKind.INVERTED and resources.memory is not None else {}
+
+
+def is_merged_within(kind: IndexKind, resources: IndexResources, size: int) -> bool:
+    """Whether files of so many bytes can be merged within the memory: Lance collects the full text that it merges."""
+    limited = kind is IndexKind.INVERTED and resources.memory is not None
+    return not limited or _BESIDE + size * _MERGED <= (resources.memory or 0)
 
 
 @contextmanager

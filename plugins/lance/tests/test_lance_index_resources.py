@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
 import lance
@@ -12,9 +13,14 @@ import pytest
 
 from laketier.maintenance.index_builds import build_here, build_index
 from laketier.spi import ConfigError, FeatureNotSupported, IndexKind, IndexMode, IndexResources, IndexSpec, TableError
-from laketier_lance import index_resources
+from laketier_lance import index_merger, index_resources
+from laketier_lance.index_builder import LanceIndexBuilder, new_segment
+from laketier_lance.index_merger import LanceIndexMerger
+from laketier_lance.index_resources import is_merged_within, text_limits
+from laketier_lance.options import LanceOptions
 
 MIB = 1024**2
+TEXT = IndexSpec("x", "doc", IndexKind.INVERTED)
 TEXTS = pa.schema(
     [("id", pa.int64()), ("doc", pa.string()), ("tags", pa.list_(pa.string())), ("v", pa.list_(pa.float32(), 8))]
 )
@@ -43,7 +49,9 @@ def texts(make_table):
 
 @pytest.fixture
 def small_limits(monkeypatch):
-    monkeypatch.setattr(index_resources, "_LEAST", 1)
+    for name in ("_LEAST", "_LEAST_OF_TEXT"):
+        monkeypatch.setattr(index_resources, name, 1)
+    monkeypatch.setattr(index_resources, "_BESIDE", 0)
 
 
 def create(table, kind: IndexKind, resources: IndexResources, **more):
@@ -103,15 +111,54 @@ def test_a_limit_without_effect_is_refused_by_name(texts, kind: IndexKind) -> No
 @pytest.mark.parametrize(
     ("resources", "says"),
     [
-        (IndexResources(memory=MIB), "memory = 1048576 is too small"),
+        (IndexResources(memory=95 * MIB), "memory = 99614720 is too small, because Lance takes 64 MiB .* 96 MiB, or"),
         (IndexResources(partition_size=MIB), "partition-size = 1048576 is too small"),
-        (IndexResources(memory=64 * MIB, partition_size=17 * MIB), "is too large for memory"),
-        (IndexResources(memory=16 * MIB, partition_size=32 * MIB), "Give memory = 134217728"),
+        (IndexResources(memory=114 * MIB, partition_size=17 * MIB), "is too large for memory"),
+        (IndexResources(memory=96 * MIB, partition_size=32 * MIB), "Give memory = 167772160"),
     ],
 )
 def test_limits_that_can_not_be(texts, resources: IndexResources, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         create(texts, IndexKind.INVERTED, resources)
+
+
+def test_a_build_of_text_reads_little_ahead() -> None:
+    bounded = LanceIndexBuilder("p", "/t", LanceOptions(), TEXT, 1).within(IndexResources(memory=97 * MIB))
+    assert bounded.environment["LANCE_DEFAULT_BATCH_SIZE"] == "128"
+    assert text_limits(TEXT.kind, bounded.resources) == {"memory_limit": 11}, "of three partitions, beside 64 MiB"
+    merger = LanceIndexMerger("p", "/t", LanceOptions(), TEXT, 1).within(IndexResources(memory=97 * MIB))
+    assert merger.environment == bounded.environment
+    for free in (
+        LanceIndexBuilder("p", "/t", LanceOptions(), TEXT, 1).within(IndexResources(partition_size=16 * MIB)),
+        LanceIndexBuilder("p", "/t", LanceOptions(), replace(TEXT, kind=IndexKind.BTREE), 1).within(
+            IndexResources(memory=64 * MIB)
+        ),
+    ):
+        assert free.environment == {}
+
+
+def test_what_is_too_much_to_merge_is_built_of_its_rows(make_table, monkeypatch) -> None:
+    limits = IndexResources(memory=96 * MIB)
+    assert [is_merged_within(TEXT.kind, limits, size) for size in (10 * MIB, 11 * MIB)] == [True, False]
+    table = make_table(TEXTS)
+    for number in range(4):
+        docs = paragraphs(2000)[number * 500 : number * 500 + 500]
+        rows = pa.table([list(range(500)), docs, [["t"]] * 500, [[1.0] * 8] * 500], schema=TEXTS)
+        lance.write_dataset(rows, table.location, mode="append")
+    indexer = table.storage.indexer(table.info)
+    build_index(indexer, TEXT, IndexMode.CREATE, max_parts=4, build=build_here)
+    expected = answers(table)
+    table.open().delete("id < 10")
+    plan = indexer.plan(TEXT, 2, IndexMode.MERGE)
+    fits, made = iter([True, False]), []
+    monkeypatch.setattr(index_merger, "is_merged_within", lambda *_: next(fits))
+    monkeypatch.setattr(index_merger, "new_segment", lambda *given: made.append(given[2]) or new_segment(*given))
+    built = [plan.builder.within(limits).build(part) for part in plan.parts]
+    assert [list(each) for each in made] == [[2, 3]]
+    info = indexer.publish(plan, built)
+    assert (len(info.segments), info.rows_not_indexed) == (2, 0)
+    assert 0 < info.rows_deleted <= 20, "of half, Lance counts them still"
+    assert [set(each) for each in answers(table)] == [{row for row in each if row >= 10} for each in expected]
 
 
 def test_a_query_asks_no_more_segments_than_it_may(make_table) -> None:

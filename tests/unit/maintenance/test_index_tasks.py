@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dying_builder import DyingBuilder, SpillingBuilder
+from dying_builder import DyingBuilder, EnvironmentBuilder, SpillingBuilder
 from laketier.config.indexes import IndexSection
 from laketier.config.sizes import size_of
 from laketier.maintenance.index_builds import IndexProgress, build_here, build_in_processes, said_beside
@@ -72,7 +72,25 @@ def test_the_memory_of_each_part_is_told() -> None:
     assert build_part(SpillingBuilder(), small, UNLIMITED).peak_memory < much - 200 * MIB, "of each part by itself"
     done = IndexProgress("x", 2, 2, 10, 10, 1, 1000, (5_000_000, 7_000_000))
     assert said_beside(done) == "; 7 MB in a process at most; 1 parts, 1,000 rows of an earlier build"
+    assert said_beside(replace(done, parts_kept=0, taken=(2, 4_000_000))) == (
+        "; 7 MB in a process at most; 4 MB for a part"
+    )
     assert said_beside(IndexProgress("x", 2, 0, 10, 0)) == ""
+
+
+def test_what_a_part_takes_is_told_beside_what_its_process_held_before() -> None:
+    held = bytearray(100 * MIB)
+    held[::4096] = b"x" * len(held[::4096])
+    part = replace(plan(UNLIMITED).parts[0], rows=50 * MIB)
+    built = build_part(SpillingBuilder(), part, UNLIMITED)
+    assert 45 * MIB < built.memory_taken < 100 * MIB < built.base_memory < built.peak_memory
+    assert replace(built, base_memory=0).memory_taken == 0, "unknown"
+
+
+def test_variables_that_a_builder_needs_are_there_while_it_builds() -> None:
+    part = plan(UNLIMITED).parts[0]
+    assert build_part(EnvironmentBuilder(), part, UNLIMITED).settings == "few few"
+    assert "LAKETIER_TEST_READS" not in os.environ
 
 
 def test_a_builder_without_limits_refuses_them() -> None:
