@@ -14,11 +14,27 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
+
+_NUMPY = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+"""Before anybody imported it."""
+
+
+def _limits() -> dict[str, Callable[[], object]]:
+    """Of files, memory and time, each by itself. Nothing on a system without them."""
+    try:
+        resource = importlib.import_module("resource")
+    except ImportError:
+        return {}
+    names = (name for name in dir(resource) if name.startswith("RLIMIT_"))
+    return {f"the limit {name}": partial(resource.getrlimit, getattr(resource, name)) for name in names}
+
 
 SETTINGS: dict[str, Callable[[], object]] = {
     "the handlers of the root logger": lambda: logging.root.handlers,
@@ -37,9 +53,15 @@ SETTINGS: dict[str, Callable[[], object]] = {
     "the hooks of errors": lambda: (sys.excepthook, threading.excepthook),
     "the standard streams": lambda: (sys.stdin, sys.stdout, sys.stderr),
     "the limit of recursion": sys.getrecursionlimit,
+    "how often threads take turns": sys.getswitchinterval,
+    "the size of the stacks of threads": threading.stack_size,
+    "the folder for temporary files": tempfile.gettempdir,
+    **_limits(),
+    "how NumPy takes errors": lambda: numpy.geterr() if (numpy := sys.modules.get("numpy")) else _NUMPY,
     "the garbage collector": lambda: (gc.isenabled(), gc.get_threshold()),
     "the time-out of sockets": socket.getdefaulttimeout,
     "the threads of Arrow": lambda: (pa.cpu_count(), pa.io_thread_count()),
+    "the memory pool of Arrow": lambda: pa.default_memory_pool().backend_name,
 }
 
 

@@ -14,13 +14,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
-from laketier.maintenance.orphans import list_orphans
-from laketier.spi import AddColumn, Feature, ScanRequest, WriteMode, WriterInitContext, new_attempt_id, support_of
+from laketier.maintenance.orphans import collect_orphans
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    ScanRequest,
+    SetProperty,
+    WriteMode,
+    WriterInitContext,
+    new_attempt_id,
+    support_of,
+)
 from laketier_conformance.imported import SETTINGS
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of
+from laketier_conformance.keyed import Keyed
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan
 
 MASK = 0o027
 """Of new files: their owner may read and write, his group may read, and nobody else may anything."""
@@ -87,12 +98,27 @@ def _change(lake: Lake, table: Table) -> None:
 
     catalog = lake.storage.catalog()
     catalog.list_tables()
+    committer = table.committer()
+    committer.open()
+    committer.discard([table.staged(ids_of(9))])
+    committer.close()
+    if has(Feature.INCREMENTAL_READ):
+        bounds = table.changes.versions()
+        read_plan(table.source, table.changes.plan(bounds.earliest, bounds.latest, skip_changes=True))
+    if has(Feature.UPSERT):
+        keyed = Keyed.of(lake.create(name="db.keyed", primary_key=("id",)))
+        keyed.round(0, keyed.staged({1: "a"}))
+        keyed.round(1, keyed.staged({1: "b"}, keyed.files()))
     if has(Feature.OVERWRITE):
         table.round(None, [ids_of(0)], WriteMode.OVERWRITE)
     if has(Feature.HISTORY):
         table.history.snapshots(9)
     if has(Feature.ORPHAN_COLLECTION):
-        list_orphans(lake.storage, table.info)
+        table.staged(ids_of(9))
+        lake.let_age()
+        collect_orphans(lake.storage, table.info, grace=timedelta(0))
+    if has(Feature.SET_PROPERTY):
+        catalog.alter_table(table.path, [SetProperty("acme.note", "one", None)])
     if has(Feature.ADD_COLUMN):
         catalog.alter_table(table.path, [AddColumn(SCHEMA.field("value").with_name("more"))])
     if has(Feature.DROP_TABLE):

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from laketier.spi import (
     AddColumn,
+    BucketSpec,
     Feature,
+    FeatureNotSupported,
     IncompatibleTable,
     PartitionField,
+    RenameColumn,
+    SetProperty,
     TableDescriptor,
     TableNotFound,
     TablePath,
+    WidenColumn,
+    support_of,
 )
 from laketier.tiering import RoundOutcome, TieringRound, write_task
-from laketier_conformance.expect import difference, expect, refused
+from laketier_conformance.expect import difference, expect, refused, told
 from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, ids_of, token
 from laketier_conformance.outside import local_folder
 
@@ -184,7 +192,11 @@ def test_list(lake: Lake) -> None:
     expect(paths, sorted(paths), "tables are listed in their order")
     expect(set(map(str, paths)), {"b.two", "a.one", "b.one", "a-1.x_y", "B_2.z"}, "the tables of the warehouse")
     expect([str(path) for path in catalog.list_tables("b")], ["b.one", "b.two"], "the tables of one database")
-    expect(catalog.list_tables("nothing"), [], "the tables of a database that is not there")
+    try:
+        found = catalog.list_tables("nothing")
+    except Exception as error:  # noqa: BLE001 - reported
+        pytest.fail(f"the tables of a database that is not there are listed: expected none, found {told(error)}")
+    expect(found, [], "the tables of a database that is not there")
 
 
 def test_tables_do_not_mix(lake: Lake) -> None:
@@ -240,7 +252,7 @@ def test_add_a_column(table: Table) -> None:
 @pytest.mark.needs(Feature.ADD_COLUMN)
 def test_adding_twice_is_the_same_as_once(table: Table) -> None:
     catalog = table.lake.storage.catalog()
-    change = [AddColumn(EXTRA), AddColumn(pa.field("more", pa.float64()))]
+    change = [AddColumn(pa.field("more", pa.float64())), AddColumn(EXTRA)]
     first = catalog.alter_table(table.path, change)
     table.append(0)
     second = catalog.alter_table(table.path, change)
@@ -248,7 +260,7 @@ def test_adding_twice_is_the_same_as_once(table: Table) -> None:
     expect(
         first.schema_fingerprint, second.schema_fingerprint, "the fingerprint after the same columns were added twice"
     )
-    expect(second.schema.names, [*SCHEMA.names, "extra", "more"], "the columns after the same columns were added twice")
+    expect(second.schema.names, [*SCHEMA.names, "more", "extra"], "the columns after the same columns were added twice")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -270,11 +282,68 @@ def test_a_change_that_does_not_fit_is_refused(table: Table, field: pa.Field) ->
     )
 
 
+WIDE = pa.schema([pa.field("id", pa.int64()), ("key", pa.string()), ("count", pa.int32())])
+CHANGES = (
+    (Feature.ADD_COLUMN, AddColumn(EXTRA)),
+    (Feature.WIDEN_TYPE, WidenColumn("count", pa.int64())),
+    (Feature.SET_PROPERTY, SetProperty("acme.more", "new", None)),
+    (Feature.RENAME_COLUMN, RenameColumn("count", "number")),
+)
+
+
+LAYOUTS: dict[str, list[dict[str, Any]]] = {
+    "plain": [{}],
+    "partitioned": [{"partition_by": (PartitionField("key"),)}],
+    "bucketed": [{"buckets": BucketSpec(4, ("key",), function)} for function in ("fluss", "iceberg", "paimon", "hudi")],
+}
+
+
+def _laid_out(lake: Lake, layouts: Sequence[dict[str, Any]]) -> Table:
+    """In the first of these layouts that the format knows."""
+    for layout in layouts[:-1]:
+        with suppress(FeatureNotSupported):
+            return lake.create(WIDE, comment="of people", properties={"acme.note": "stays"}, **layout)
+    return lake.create(WIDE, comment="of people", properties={"acme.note": "stays"}, **layouts[-1])
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "plain",
+        pytest.param("partitioned", marks=pytest.mark.needs(Feature.PARTITIONING)),
+        pytest.param("bucketed", marks=pytest.mark.needs(Feature.BUCKETING)),
+    ],
+)
+def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
+    """What a table is beside what was changed: its identity, comment, properties, partitions and buckets."""
+    table = _laid_out(lake, LAYOUTS[layout])
+    told = ("partition_by", "buckets", "primary_key", "comment")
+    before = table.info
+    for feature, change in CHANGES:
+        if not support_of(lake.plugin.features, feature).full:
+            continue
+        answered = lake.storage.catalog().alter_table(table.path, [change])
+        for info, who in ((answered, "who changed it"), (table.info, "who loads it")):
+            what = f"of a table after {feature.value}, for {who}"
+            expect(info.table_uuid, before.table_uuid, f"the identity {what}")
+            for name in told:
+                expect(getattr(info.descriptor, name), getattr(before.descriptor, name), f"the {name} {what}")
+            kept = {name: info.descriptor.properties.get(name) for name in before.descriptor.properties}
+            expect(kept, dict(before.descriptor.properties), f"the properties {what}")
+
+
 @pytest.mark.needs(Feature.ADD_COLUMN)
 def test_watermarks_survive_a_change(table: Table) -> None:
     table.append(0)
     table.append(0, ids_of(5), pipeline="other")
+    marks = {name: table.watermark(name) for name in ("p", "other")}
     table.lake.storage.catalog().alter_table(table.path, [AddColumn(EXTRA)])
+    committer = table.committer()
+    state = committer.open()
+    for name, mark in marks.items():
+        assert mark is not None, f"pipeline {name!r} has a watermark after its first epoch"
+        assert state.landed(mark.commit_id), f"a commit of {name!r} is found by its id after a column was added"
+    committer.close()
     expect(
         table.append(0).outcome,
         RoundOutcome.ALREADY_THERE,

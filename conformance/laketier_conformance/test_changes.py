@@ -10,8 +10,10 @@ import pytest
 
 from laketier.spi import (
     AddColumn,
+    ConfigError,
     Feature,
     LakeSplit,
+    OffsetsExpired,
     RowsChanged,
     SnapshotNotFound,
     WriteMode,
@@ -81,6 +83,8 @@ def test_the_bounds_are_readable(table: Table) -> None:
         assert named in (None, newest), (
             f"the snapshot that a plan of the versions before {end} names: expected {newest}, or none, found {named}"
         )
+    with refused((OffsetsExpired, SnapshotNotFound, ConfigError), "a range is planned that begins with version -1"):
+        table.changes.plan(-1, bounds.latest)
     for start, end in ((-1, 1), (2, 2)):
         with refused(SnapshotNotFound, f"a range to {end} versions beyond the latest is planned, from {start} beyond"):
             table.changes.plan(bounds.latest + start, bounds.latest + end)

@@ -99,9 +99,16 @@ def test_row(table: Table, row: Row) -> None:
             "content": "1e3",
             "source": SourceRange("00", "01.0"),
         },
+        {
+            "pipeline": "p-1",
+            "run": "r-1:2",
+            "epoch": 0,
+            "content": "a-b:c",
+            "source": SourceRange("2026-11-21", "a..b:c;d,e|f/g_h=i"),
+        },
         {"pipeline": "p", "run": "r", "epoch": 2**31, "source": SourceRange("", '{"0": [1, 2]}' * 2_000)},
     ],
-    ids=["plain", "unicode", "content", "range", "odd", "numbers", "long"],
+    ids=["plain", "unicode", "content", "range", "odd", "numbers", "separators", "long"],
 )
 def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) -> None:
     """All of it, by the one who published it and by the others; and the snapshot that carried it."""

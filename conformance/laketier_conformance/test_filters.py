@@ -177,6 +177,27 @@ def test_filters_on_a_column_that_came_later(lake: Lake) -> None:
     compare(table, pa.Table.from_batches(everything), [*predicates, Leaf("more", Op.IN, (5, 7)), And((Not(five), a))])
 
 
+def test_filters_on_rows_of_several_batches(lake: Lake) -> None:
+    """What is kept of a file is of all its rows: those of the first batch, of the last, and of those between."""
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("t", pa.string())])
+    table = lake.create(schema, "db.batches")
+    numbers: list[list[Any]] = [[5, None], [-9, 90], [6, 7]]
+    texts: list[list[Any]] = [["m", None], ["a", "z"], ["n", "o"]]
+    batches = []
+    for start, (some, told) in enumerate(zip(numbers, texts, strict=True)):
+        columns = [pa.array([2 * start, 2 * start + 1]), pa.array(some, pa.int64()), pa.array(told, pa.string())]
+        batches.append(pa.record_batch(columns, schema=schema))
+    table.publish_arrow(batches, token(0))
+    predicates: list[Predicate] = [
+        *(Leaf("n", op, value) for value in (-9, 5, 7, 90) for op in (Op.EQ, Op.LE, Op.GE)),
+        *(Leaf("t", op, value) for value in ("a", "m", "o", "z") for op in (Op.EQ, Op.STARTS_WITH)),
+        *(Leaf(name, op) for name in ("n", "t") for op in (Op.IS_NULL, Op.NOT_NULL)),
+        Leaf("n", Op.IN, (90, 1000)),
+        Not(Leaf("n", Op.EQ, 5)),
+    ]
+    compare(table, pa.Table.from_batches(batches), predicates)
+
+
 def test_filters_on_the_last_of_many_columns(lake: Lake) -> None:
     """Some formats keep statistics of the first columns alone (Delta: of 32), which says nothing about the others."""
     names = [f"c{number}" for number in range(40)]

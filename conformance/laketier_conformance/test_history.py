@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import Feature, ScanRequest, host_time, support_of
+from laketier.spi import Feature, ScanRequest, WriteMode, host_time, support_of
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import Table, ids_of
+from laketier_conformance.lake import Table, ids_of, token
 
 pytestmark = [pytest.mark.needs(Feature.HISTORY), pytest.mark.usefixtures("far_from_utc")]
 
@@ -82,6 +82,22 @@ def test_each_can_be_read(table: Table) -> None:
                 rows = table.read(as_of=line.committed_at).num_rows
                 wanted = 5 * (snapshots.index(line.snapshot_id) + 1)
                 expect(rows, wanted, f"rows of snapshot {line.snapshot_id}, by the moment at which it was committed")
+
+
+def test_no_snapshot_is_left_out(table: Table) -> None:
+    """Neither one without rows, nor those of before an overwrite, as long as they can be read."""
+    features = table.lake.plugin.features
+    made = [table.append(0).snapshot_id, table.append(1, []).snapshot_id]
+    if support_of(features, Feature.OVERWRITE).full:
+        made.append(table.round(token(2), [ids_of(2)], WriteMode.OVERWRITE).snapshot_id)
+    made.append(table.round(None, [ids_of(3)]).snapshot_id)
+    listed = [line.snapshot_id for line in table.history.snapshots(20)]
+    if support_of(features, Feature.TIME_TRAVEL).full:
+        for snapshot in made:
+            table.source.plan(ScanRequest(snapshot_id=snapshot))
+        expect([each for each in listed if each in made], made[::-1], "the snapshots that can be read, as listed")
+    expect(listed[:1], made[-1:], "the newest snapshot of the history")
+    expect(len(set(listed)), len(listed), "snapshots that are listed, each once")
 
 
 def test_it_looks_afresh(table: Table) -> None:

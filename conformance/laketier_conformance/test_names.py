@@ -80,6 +80,24 @@ SIBLINGS = ("db.t", "db.t2", "db.t_x", "db.tax", "db.t-x", "db.T2", "db.tt", "db
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
+def test_names_as_long_as_they_may_be(lake: Lake) -> None:
+    """Databases and tables have names of up to 249 letters. A format may refuse long ones; it cuts none."""
+    database = "d" * 249
+    names = [f"{database}.{'t' * 248}{last}" for last in "12"]
+    try:
+        tables = [lake.create(name=name) for name in names]
+    except LaketierError:
+        return
+    except OSError as error:
+        pytest.fail(f"a table is made whose name has 249 letters, the most that a name has: {told(error)}")
+    for number, table in enumerate(tables):
+        expect(table.append(0, [number]).outcome, RoundOutcome.PUBLISHED, f"a round into table {number} of a long name")
+    for number, table in enumerate(tables):
+        expect(table.ids, [number], f"rows of table {number} of two whose names differ in the last of 249 letters")
+    listed = [str(path) for path in lake.storage.catalog().list_tables(database)]
+    expect(listed, names, "tables of a database, names of 249 letters each")
+
+
 def test_a_drop_leaves_tables_of_similar_names(lake: Lake) -> None:
     tables: dict[str, Table] = {}
     for name in SIBLINGS:

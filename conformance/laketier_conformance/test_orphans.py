@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,6 +22,7 @@ from laketier.spi import (
     LaketierError,
     StorageError,
     WriteMode,
+    host_time,
     support_of,
 )
 from laketier.tiering import RoundOutcome
@@ -28,12 +30,13 @@ from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, Table, ids_of, token
-from laketier_conformance.outside import local_folder
+from laketier_conformance.outside import LONG_AGO, local_folder
 from laketier_conformance.schedules import interleave
 
 pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION)
 
 NONE = timedelta(0)
+_DAY = 86_400_000
 PER_TABLE = 20
 """So many on one table: with more of them most of the time would go into reading it."""
 
@@ -82,6 +85,11 @@ def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
         {file.bytes for file in staged.files},
         "the sizes of the staged files, as the listing of orphans tells them",
     )
+    now = host_time()
+    for file in found:
+        assert abs(file.modified_at - now) < _DAY, (
+            f"an orphan says when it was modified, in ms since the epoch: found {file.modified_at}, and it is {now}"
+        )
     expect(
         list_orphans(lake.storage, table.info, grace=timedelta(hours=1)).orphans,
         (),
@@ -99,6 +107,24 @@ def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
     expect(table.ids, ids_of(0), "rows after a collection")
     expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after a collection")
     expect(table.ids, ids_of(0) + ids_of(1), "rows of the next round after a collection")
+
+
+def test_what_is_a_users_stays(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """Notes, a copy, a folder of his own: a file that the format does not know is nobody's to delete."""
+    table.append(0)
+    folder = local_folder(table.info.location)
+    if folder is None:
+        unproven("files of users beside a table's", "the table is in no local folder")
+        return
+    theirs = ("README.md", "rows.csv", "notes.txt", "a copy/rows.bak", "somebody's folder/deep/file")
+    for name in theirs:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("theirs")
+        os.utime(folder / name, (LONG_AGO, LONG_AGO))
+    listed = {file.path for file in list_orphans(table.lake.storage, table.info, grace=NONE).orphans}
+    expect(sorted(listed.intersection(theirs)), [], "files of a user that are listed as orphans")
+    collect(table)
+    expect([name for name in theirs if not (folder / name).is_file()], [], "files of a user that a collection deleted")
 
 
 def test_what_could_not_be_deleted_is_not_called_gone(table: Table, unproven: Callable[[str, str], None]) -> None:

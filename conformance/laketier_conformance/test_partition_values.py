@@ -33,7 +33,7 @@ pytestmark = pytest.mark.needs(Feature.PARTITIONING)
 TEXT = [
     "A", "a", "a ", " a", "", " ", "a=b", "a/b", "a%2Fb", "a%252Fb", "%", "a b", "a+b", "a%20b", "..", "key=a", "é",
     "e\u0301", "\U0001f986", "\uffff", "null", "None", "true", "1", "01", "1.0", "*", "#", "a:b", "'", '"', "\\",
-    "a\nb", "__HIVE_DEFAULT_PARTITION__",
+    "a\nb", "__HIVE_DEFAULT_PARTITION__", "x" * 120 + "1", "x" * 120 + "2", "x" * 300 + "1", "x" * 300 + "2",
 ]  # fmt: skip
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), TEXT),

@@ -129,6 +129,10 @@ FILTERS: dict[str, tuple[Predicate, ...]] = {
     "not-null-of-not": (Not(Leaf("name", Op.IS_NULL)),),
     "and": (And((Leaf("id", Op.GE, 10_000), Leaf("id", Op.LT, 10_005))),),
     "or": (Or((Leaf("id", Op.EQ, 5), Leaf("name", Op.IS_NULL))),),
+    "and-first": (And((Leaf("id", Op.GT, 1_000), Leaf("name", Op.IS_NULL))),),
+    "and-last": (And((Leaf("name", Op.IS_NULL), Leaf("id", Op.GT, 1_000))),),
+    "or-first": (Or((Leaf("id", Op.GT, 10_000), Leaf("name", Op.IS_NULL))),),
+    "or-last": (Or((Leaf("name", Op.IS_NULL), Leaf("id", Op.GT, 10_000))),),
     "conjunction": (Leaf("id", Op.GE, 10_000), Leaf("value", Op.IS_NULL)),
     "deep": (Not(And((Or((Leaf("id", Op.LT, 10_000), Leaf("name", Op.IS_NULL))), Leaf("value", Op.GT, 0.5)))),),
 }

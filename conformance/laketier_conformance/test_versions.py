@@ -7,7 +7,7 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Feature, LakeCatalog, WriteMode
+from laketier.spi import AddColumn, Feature, LakeCatalog, SetProperty, WriteMode
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Table, ids_of, token
 
@@ -59,6 +59,15 @@ def test_a_new_column_gives_a_table_another_version(table: Table) -> None:
     seen = [_version(table)]
     table.lake.storage.catalog().alter_table(table.path, [AddColumn(EXTRA)])
     _changed(table, seen, "a column was added to the table")
+
+
+@pytest.mark.needs(Feature.SET_PROPERTY)
+def test_a_changed_property_gives_a_table_another_version(table: Table) -> None:
+    """Some of them say how a table is read or written."""
+    seen = [_version(table)]
+    for value, before in (("one", None), ("two", "one"), (None, "two")):
+        table.lake.storage.catalog().alter_table(table.path, [SetProperty("acme.note", value, before)])
+        _changed(table, seen, f"a property of the table became {value!r}")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

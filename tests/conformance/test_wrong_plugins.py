@@ -39,6 +39,9 @@ HELPERS = {
     "foldered",
     "overlaid",
     "correctly_indexed",
+    "changing",
+    "marked",
+    "told",
 }
 
 

@@ -23,6 +23,7 @@ class Parts:
     changes: type[kit.ManifestChanges] = kit.ManifestChanges
     factory: type[CrookedFactory] | None = None
     maintenance: type[kit.ManifestMaintenance] = kit.ManifestMaintenance
+    history: type[kit.ManifestHistory] = kit.ManifestHistory
 
     def at(self, table: spi.TableInfo) -> FeatherTable:
         return self.table(Path(table.location))
@@ -58,7 +59,7 @@ class CrookedStorage(spi.LakeStorage):
         return self.parts.at(table).state(table)
 
     def history(self, table: spi.TableInfo) -> kit.ManifestHistory:
-        return kit.ManifestHistory(self.parts.at(table))
+        return self.parts.history(self.parts.at(table))
 
     def changes(self, table: spi.TableInfo) -> kit.ManifestChanges:
         return self.parts.changes(self.source(table))

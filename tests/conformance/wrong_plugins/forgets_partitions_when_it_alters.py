@@ -1,0 +1,27 @@
+"""A new schema makes a new description of the table, which lies in no partitions any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from richer import richer
+
+from laketier import kit, spi
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_catalog.py::test_a_change_leaves_the_rest_as_it_is[partitioned]"
+SAYS = "the partition_by of a table after add-column, for who changed it"
+
+
+class RemakingCatalog(kit.ManifestCatalog):
+    def _apply(self, table: spi.TableInfo, changes: Sequence[spi.SchemaChange]) -> spi.TableDescriptor:
+        altered = super()._apply(table, changes)
+        if any(isinstance(change, spi.SetProperty) for change in changes):
+            return altered
+        return replace(altered, partition_by=())
+
+
+@hookimpl
+def laketier_format() -> spi.LakeStoragePlugin:
+    return richer("forgets-partitions-when-it-alters", catalog=RemakingCatalog)

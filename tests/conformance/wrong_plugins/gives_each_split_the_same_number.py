@@ -1,0 +1,25 @@
+"""The number of a split was needed nowhere, so it is 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Source
+
+from laketier import spi
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_source.py::test_rows_of_splits_are_right_where_they_are_told"
+SAYS = "the indexes of the splits"
+
+
+class NumberingSource(Source):
+    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
+        plan = super().plan(request)
+        return replace(plan, splits=tuple(replace(split, index=0) for split in plan.splits))
+
+
+@hookimpl
+def laketier_format() -> spi.LakeStoragePlugin:
+    return CrookedPlugin("gives-each-split-the-same-number", source=NumberingSource)
