@@ -34,7 +34,7 @@ from laketier.dead_letters.records import (
     replayed_table,
     scan_dead_letters,
 )
-from laketier.dead_letters.table import DEAD_LETTERS, dead_letter_table, token_of
+from laketier.dead_letters.table import DEAD_LETTERS, dead_letter_table, refuse_others, token_of
 from laketier.kit import failpoint
 from laketier.registry import open_lake
 from laketier.spi import (
@@ -48,7 +48,6 @@ from laketier.spi import (
     LogOffsets,
     SourceRange,
     Stale,
-    TableChanged,
     TableLog,
     TableNotFound,
     Token,
@@ -143,13 +142,8 @@ class _Replay:
         assert self._config.pipeline is not None
         lake = lake_beside(self._config, dead_letter_table(self._config.table))
         last = lake_replay(lake, self._config.pipeline + DEAD_LETTERS)
-        now = self._log.table.table_id
-        if last is not None and last.run != now:
-            raise TableChanged(
-                f"the dead letters are of a table with the id {last.run!r}, and the source's table has the id {now!r}",
-                where=self._where,
-                fix="Nothing was replayed. Write the records to the source again, or drop the dead-letter table.",
-            )
+        fix = "Nothing was replayed. Write the records to the source again, or drop the dead-letter table."
+        refuse_others(last, self._log.table.table_id, where=self._where, fix=fix)
 
     def run(self, dry_run: bool) -> ReplayResult:
         if dry_run or not self._committed:

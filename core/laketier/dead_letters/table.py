@@ -16,6 +16,7 @@ from laketier.spi import (
     LakeTieringFactory,
     LogOffsets,
     SourceRange,
+    TableChanged,
     TablePath,
     Token,
     Watermark,
@@ -84,7 +85,9 @@ class DeadLetterRounds:
     attempts_after: int = 0
 
     @classmethod
-    def open(cls, config: LakeConfig, pipeline: str) -> DeadLetterRounds:
+    def open(cls, config: LakeConfig, pipeline: str, run: str) -> DeadLetterRounds:
+        """``run``: the identity of the source's table. Raises `TableChanged` where the letters are of another one: its
+        offsets are of other records, and new ones below them would be in neither table."""
         beside = replace(
             config, table=dead_letter_table(config.table), partition_by=(), bucket_by=None, merge_schema=False
         )
@@ -92,6 +95,8 @@ class DeadLetterRounds:
         table = prepare_table(lake, SCHEMA)
         factory, state = lake.tiering_factory(table), lake.state(table)
         last = token_of(pipelines.show(state, pipeline))
+        fix = f"Nothing was read. Drop {beside.table}, which can't be replayed any more; copy it if you need it."
+        refuse_others(last, run, where=str(beside.table), fix=fix)
         source = None if last is None else last.source
         known = LogOffsets() if source is None else LogOffsets.from_text(source.end)
         after = attempts_after(state, clock_of_table(factory))
@@ -116,6 +121,17 @@ class DeadLetterRounds:
 
     def abort(self, messages: Sequence[bytes]) -> None:
         TieringRound(self.factory).abort_messages(messages, commit_was_called=False)
+
+
+def refuse_others(last: Token | None, run: str, *, where: str, fix: str) -> None:
+    """Raise `TableChanged` where the dead letters up to ``last`` are not of the source's table ``run``."""
+    if last is not None and last.run != run:
+        raise TableChanged(
+            f"the dead letters are of another table of the source: its id was {last.run!r}, and is {run!r}",
+            where=where,
+            why="it was dropped and made anew",
+            fix=fix,
+        )
 
 
 def token_of(watermark: Watermark | None) -> Token | None:

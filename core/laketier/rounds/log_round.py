@@ -116,7 +116,8 @@ class LogRound:
         if self._last is not None:
             self._epoch = self._last.epoch + 1
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
-            self._dead = DeadLetterRounds.open(self.config, self._pipeline + DEAD_LETTERS)
+            dead_letters = self._pipeline + DEAD_LETTERS
+            self._dead = DeadLetterRounds.open(self.config, dead_letters, self.log.table.table_id)
             check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known)
         self._raise_fence()
         token = self._token(self._pipeline, self._epoch, self._next.source)

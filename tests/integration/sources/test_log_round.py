@@ -222,6 +222,23 @@ def test_dead_letters_go_beside_the_table_once(tiered: Tiered) -> None:
     assert {row["source_table"] for row in tiered.rows(dead=True)} == {"t"}
 
 
+def test_bad_records_of_a_source_that_was_made_anew_are_not_taken_for_known(tiered: Tiered) -> None:
+    """The lake table was dropped for it, and the table beside it was forgotten. Offsets below those that it knows are
+    other records now, and were left out of both tables."""
+    tiered.source.append_raw("poison", "more poison")
+    tiered.round(DEAD)
+    tiered.source.create(buckets=2).append_raw("other poison")
+    catalog = open_lake(tiered.config).storage.catalog()
+    catalog.drop_table(tiered.config.table)
+    with pytest.raises(TableChanged, match="the dead letters are of another table of the source") as told:
+        tiered.round(DEAD)
+    beside = dead_letter_table(tiered.config.table)
+    assert str(beside) in str(told.value)
+    catalog.drop_table(beside)
+    assert tiered.round(DEAD).bad == 1
+    assert [row["value"] for row in tiered.rows(dead=True)] == [b"other poison"]
+
+
 def _publish_dead_letters_only(made: LogRound, answers: Iterable[LogAnswer]) -> None:
     """The crash window: dead letters are published, the target is not."""
 
