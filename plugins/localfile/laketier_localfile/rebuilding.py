@@ -27,36 +27,29 @@ from laketier.kit.manifests.table_file import ROLLUPS, TableFile
 from laketier.spi import (
     COLLECTOR,
     AdoptedTable,
-    CorruptTable,
-    IncompatibleData,
     IncompatibleTable,
     LaketierError,
-    PartitionField,
     StorageError,
     TableDescriptor,
     TableNotFound,
     TablePath,
-    Transform,
 )
-from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet, refuse_misplaced_types
-from laketier.tables.promotion import promoted
 from laketier_localfile.catalog import LocalFileCatalog
-from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
+from laketier_localfile.entries import adopted_table, entry_of
 from laketier_localfile.file_formats.interface import FileFormat
 from laketier_localfile.file_formats.known import file_format, of_name, of_table
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, attempt_of, bucket_of
-from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value
+from laketier_localfile.looking import Progress, look_at, measure
 from laketier_localfile.lying import LyingFiles, LyingPlace
 from laketier_localfile.lying_place import lying_place_of
 from laketier_localfile.names import PARQUET
 from laketier_localfile.partitioning import Partitioning
+from laketier_localfile.rebuilt_columns import described, value_of
 from laketier_localfile.table import LocalFileTable
-from laketier_localfile.time_pattern import is_below_time
 
 log = logging.getLogger(__name__)
 
-_WIDTHS = {Transform.BUCKET: 1, Transform.TRUNCATE: 1}
 _UUID = re.compile(r"[0-9a-f]{32}\Z")
 _MANIFEST = re.compile(r"\d{20}\.json\Z")
 _NO_ROLLUPS = 1 << 62
@@ -64,10 +57,6 @@ _TABLE = LAYOUT.table_file.rpartition("/")[2]
 _WATERMARKS_LOST = (
     "The watermarks of all pipelines are lost: which epochs the files hold is not known. Each pipeline is refused "
     "until `laketier pipeline adopt` says its last epoch, or `laketier pipeline forget` that it never wrote here."
-)
-_GUESSED = (
-    "The columns are those that the text of {name} files looks like. Types that it does not tell, such as those of "
-    "decimals, bytes and days, are given by --type."
 )
 _NO_HISTORY = "The history is lost: snapshots of before can't be read, nor files that were superseded."
 
@@ -143,7 +132,7 @@ def what_is_left(
     chosen = _format_of(catalog, place, lying, newest)
     schemas = SchemaSet(chosen.spelling)
     looked_at = look_at(place, lying, chosen, schemas, types or {}, on_progress, durable=durable)
-    descriptor, told = _described(place, looked_at, chosen, schemas, newest, primary_key, types or {})
+    descriptor, told = described(place, looked_at, chosen, schemas, newest, primary_key, types or {})
     refuse_misplaced_types(types, descriptor.schema, place.where)
     files = measure(place, lying, looked_at, descriptor.schema, on_progress, durable=durable)
     partitioning = Partitioning.of(descriptor)
@@ -151,7 +140,7 @@ def what_is_left(
         entry_of(
             file,
             descriptor,
-            tuple((field.name, _value_of(place, file, field, partitioning)) for field in partitioning.fields),
+            tuple((field.name, value_of(place, file, field, partitioning)) for field in partitioning.fields),
             None if descriptor.buckets is None else bucket_of(file.path),
         )
         for file in files
@@ -290,87 +279,6 @@ def _refuse_lag(place: LyingPlace, folder: str, listed: list[str]) -> None:
             why="the store lists what was written only later, so files of the table may be missing in lists, too",
             fix="Wait until listings show all, and run it again: a table is rebuilt from what is listed.",
         )
-
-
-def _described(
-    place: LyingPlace,
-    files: list[LyingFile],
-    chosen: FileFormat,
-    schemas: SchemaSet,
-    newest: Manifest | None,
-    primary_key: tuple[str, ...],
-    types: Mapping[str, pa.DataType],
-) -> tuple[TableDescriptor, tuple[str, ...]]:
-    known = None if newest is None else newest.metadata
-    holds = _holds if chosen.tells_types else _names_all
-    if known is not None and all(holds(known.schema, schema) for _, schema in schemas.schemas()):
-        return (replace(known, primary_key=known.primary_key or primary_key), ())
-    told: tuple[str, ...] = ()
-    if known is not None and not chosen.tells_types:
-        types = {field.name: field.type for field in known.schema} | dict(types)
-    hive = _folders_of(files)
-    columns = schemas.schema(types) if files else pa.schema([])
-    hidden = tuple(name for name in hive.names if _is_hidden(name, columns))
-    schema = (hive := hive.without(hidden)).added_to(columns)
-    if not chosen.tells_types:
-        told = (_GUESSED.format(name=chosen.name),)
-    if hidden or any(is_below_time(file.path) for file in files):
-        lost = "What the table was partitioned by beside columns, such as time, is lost: it has none of that now."
-        told = (*told, lost)
-    if any(bucket_of(file.path) is not None for file in files):
-        told = (*told, "The table had buckets, and what they are of is lost: it has none now.")
-    if not primary_key:
-        told = (*told, "If the table had a primary key, it has none now: --primary-key gives it one.")
-    if not files:
-        raise CorruptTable(
-            "neither manifests nor data files tell the table's columns", where=place.where, fix="Create it anew."
-        )
-    fields = [each.with_nullable(each.nullable and each.name not in primary_key) for each in schema]
-    in_names = any(name not in file.schema.names for file in files for name in hive.names)
-    table = TableDescriptor(
-        pa.schema(fields),
-        tuple(map(PartitionField, hive.names)),
-        primary_key=primary_key,
-        properties=properties_of(chosen, in_names=in_names),
-    )
-    return table, told
-
-
-def _is_hidden(name: str, columns: pa.Schema) -> bool:
-    """Whether it is the name of a partition such as ``hour(ts)``, and so no column."""
-    column, _, transform = name.rpartition("_")
-    hidden = (each for each in Transform if each is not Transform.IDENTITY)
-    known = {PartitionField(column, each, _WIDTHS.get(each)).name for each in hidden}
-    return bool(transform) and column in columns.names and name in known and name not in columns.names
-
-
-def _folders_of(files: list[LyingFile]) -> HivePartitions:
-    try:
-        return HivePartitions.of([file.path for file in files])
-    except IncompatibleData:  # not all lie in such folders, so it was not partitioned by them
-        return HivePartitions()
-
-
-def _holds(table: pa.Schema, file: pa.Schema) -> bool:
-    """Whether a table of these columns can read such a file."""
-    return all(
-        column.name in table.names
-        and promoted(column.type, table.field(column.name).type) == table.field(column.name).type
-        for column in file
-    )
-
-
-def _names_all(table: pa.Schema, file: pa.Schema) -> bool:
-    """The same for files that do not tell their types: they are read as the table's when they are measured."""
-    return set(file.names) <= set(table.names)
-
-
-def _value_of(place: LyingPlace, file: LyingFile, field: PartitionField, partitioning: Partitioning) -> str | None:
-    """A folder's name may be a digest, so the value is read; files that were adopted may not have it."""
-    column = partitioning.schema.field(field.column)
-    if column.name in file.schema.names:
-        return only_value(place, file, column, lambda found: partitioning.texts_of(field, found.cast(column.type)))
-    return canonical_text(dict(values_of(file.path)).get(column.name), column.type)
 
 
 def _known(newest: Manifest | None) -> tuple[str, ...]:
