@@ -292,6 +292,9 @@ class TieringWorker:
         failure = None
         try:
             for answer in self.engine.run([task.begun() for each in rounds for task in each.tasks]):
+                if answer.table not in waiting:  # its round has all answers: it must not fail those of other tables
+                    log.warning("the engine gave an answer that no round waits for: %s", answer.table)
+                    continue
                 each = waiting[answer.table]
                 each.answers.append(answer)
                 if len(each.answers) == len(each.tasks):

@@ -450,6 +450,25 @@ def test_a_panic_of_a_library_is_its_tables_alone(
     assert [service.ids(worker, name) for name in service.names] == [[1], [1]]
 
 
+def test_an_answer_that_comes_twice_fails_no_other_table(make: Callable[..., Service]) -> None:
+    service = make("a", "b", "c")
+    for lines in service.lines.values():
+        lines.append(1)
+    worker = service.worker()
+    engine = worker.engine
+
+    class Twice:
+        def run(self, tasks: Sequence[Any]) -> Iterator[Any]:
+            for answer in engine.run(tasks):
+                yield answer
+                yield answer
+
+    worker.engine = Twice()
+    _work_until(worker, lambda: {service.table(name).state for name in service.names} == {State.SCHEDULED})
+    assert [service.ids(worker, name) for name in service.names] == [[1], [1], [1]]
+    assert {service.table(name).rounds_total for name in service.names} == {1}
+
+
 def test_a_source_that_ends_the_process_holds_up_no_other(make: Callable[..., Service]) -> None:
     service = make("exits", "works")
     service.lines["works"].append(1)
