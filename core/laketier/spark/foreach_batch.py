@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame
 from laketier.config import LakeConfig
 from laketier.registry import naming_commands
 from laketier.spark.checkpoint import Checkpoint, Unreadable
+from laketier.spark.classic import is_connect
 from laketier.spark.data_source import require_stream_keys
 from laketier.spark.epochs import epoch_token, plan_epoch
 from laketier.spark.lanes import drive, stage_frame, write_mode
-from laketier.spark.running_query import RunningQuery, is_connect, running_query
+from laketier.spark.running_query import RunningQuery, running_query
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config
 from laketier.spi import ConfigError, Decision, Token

@@ -39,11 +39,12 @@ def maintain_indexes(
         What became of each index, in the order of the policies: its steps, and its ``error``.
 
     Raises:
-        FeatureNotSupported: The format builds no indexes.
+        FeatureNotSupported: The format builds no indexes, or the session is one of Spark Connect.
         ConfigError: The configuration, or the table's property, does not fit.
         TableError: The table could not be read.
         StorageError: The storage refused.
     """
+    by_default = tasks_at_most(spark)
     lake = open_lake(as_config(config, spark))
     if policies is None:
         try:
@@ -54,6 +55,6 @@ def maintain_indexes(
         lake,
         policies,
         build=build_in_tasks(spark),
-        max_parts=tasks or tasks_at_most(spark),
+        max_parts=tasks or by_default,
         train=train_in_task(spark),
     )

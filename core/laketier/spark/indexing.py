@@ -27,6 +27,7 @@ from laketier.maintenance.index_builds import (
 from laketier.maintenance.index_tasks import build_part
 from laketier.registry import open_lake
 from laketier.registry.commands import naming_format
+from laketier.spark.classic import context_of
 from laketier.spark.failures import cause_of
 from laketier.spark.target import as_config
 from laketier.spi import (
@@ -87,10 +88,11 @@ def create_index(
 
     Raises:
         ConfigError: The kind, the column, an option or the mode does not fit, or the index is there already.
-        FeatureNotSupported: The format builds no indexes, or not this kind.
+        FeatureNotSupported: The format builds no indexes, or not this kind, or the session is one of Spark Connect.
         TableChanged: Rows were rewritten again and again while it was built. Nothing was published; call it again.
         CommitError: It was not published, or it is unknown whether it was.
     """
+    _context(spark)
     config = as_config(config, spark)
     spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), dict(options or {}))
     chosen = index_mode(mode)
@@ -110,16 +112,21 @@ def create_index(
         )
 
 
+def _context(spark: SparkSession) -> SparkContext:
+    fix = "Build it in a session of the driver's own, or without Spark: `laketier index create`. Searches work here."
+    return context_of(spark, "a build of an index", fix=fix)
+
+
 def tasks_at_most(spark: SparkSession) -> int:
     """How many tasks a build has where nobody says it: so many that the cores end at about the same time."""
-    return spark.sparkContext.defaultParallelism * _TASKS_PER_CORE
+    return _context(spark).defaultParallelism * _TASKS_PER_CORE
 
 
 def train_in_task(spark: SparkSession) -> Train:
     """Train in one of Spark's tasks: the sample is read where the data is, and the driver gets the model alone."""
 
     def train(builder: LakeIndexBuilder) -> LakeIndexBuilder:
-        (trained,) = spark.sparkContext.parallelize([builder], 1).map(_train).collect()
+        (trained,) = _context(spark).parallelize([builder], 1).map(_train).collect()
         return trained
 
     return train
@@ -151,7 +158,7 @@ def _train(builder: LakeIndexBuilder) -> LakeIndexBuilder:
 
 
 def _in_job(spark: SparkSession, plan: IndexPlan, parts: Sequence[IndexPart]) -> Iterator[BuiltIndexPart]:
-    context = spark.sparkContext
+    context = _context(spark)
     ended: SimpleQueue[BuiltIndexPart | None] = SimpleQueue()
     arrivals = context.accumulator([], _Arrivals(ended.put))
     rows = sum(part.rows for part in parts)

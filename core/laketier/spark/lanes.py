@@ -20,9 +20,10 @@ from laketier.config import LakeConfig
 from laketier.registry import naming_commands
 from laketier.spark.arrow_batches import arrow_batches
 from laketier.spark.batch_writer import FOREACH_BATCH
+from laketier.spark.classic import context_of, is_connect
 from laketier.spark.failures import cause_of
 from laketier.spark.messages import stage
-from laketier.spark.running_query import in_foreach_batch, is_connect
+from laketier.spark.running_query import in_foreach_batch
 from laketier.spark.schema import table_schema
 from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, warn_at_least_once, warn_once
 from laketier.spi import (
@@ -96,12 +97,13 @@ def tier(
     ``tasks``: how many tasks to spread the splits over; twice the cores by default. Idempotent with ``lake.pipeline``
     and ``lake.epoch``: then the same epoch with other input is refused. Raises as `write`.
     """
+    context = context_of(spark, "`tier`", fix="Read with Spark, and `write` the DataFrame.")
     config = as_config(config, spark)
     chosen = write_mode(mode, config)
     reading, request = _opened(spark, source, columns, filters)
     planned = plan_scan(reading, request)
     token = batch_token(config, content=plan_content(request, planned.plan))
-    groups = group_splits(planned.plan.splits, tasks or spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    groups = group_splits(planned.plan.splits, tasks or context.defaultParallelism * _TASKS_PER_CORE)
     with naming_commands(config, token):
         tiering, target = _round(config, planned.schema, chosen, token)
         scan = planned.for_tasks()
@@ -109,7 +111,7 @@ def tier(
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
             if not groups:
                 return []
-            work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
+            work = context.parallelize(list(enumerate(groups)), len(groups))
             return work.map(_splitting(target.factory, scan, chosen, tiering.attempts_after, staged)).collect()
 
         return drive(spark, tiering, run, config, config.epoch, lambda: tiering.begin(target.state))

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from laketier.rounds import LogAnswer, LogTask, run_log_task
 from laketier.rounds.log_engine import balanced
+from laketier.spark.classic import context_of
 from laketier.spi import StorageError
 
 _TASKS_PER_CORE = 2
@@ -18,7 +19,7 @@ class SparkLogEngine:
     """Each Spark task runs the log tasks of several small tables, or one of a big table. A `LogEngine`."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._context = spark.sparkContext
+        self._context = context_of(spark, "a service")
 
     def run(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer]:
         """See `laketier.rounds.log_engine.LogEngine.run`."""

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import type_width
+from laketier.spark.classic import context_of
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spark.target import as_config
 from laketier.spi import And, LakeSplit, Leaf, Not, Op, Or, Predicate, ScanPlan
@@ -117,13 +118,15 @@ def _spark_path(path: str) -> str:
 
 def _splits(spark: SparkSession, planned: Scan) -> DataFrame:
     schema = spark_schema(planned.schema)
-    groups = group_splits(planned.plan.splits, spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    what = "`read` of a table that is not plain Parquet"
+    context = context_of(spark, what, fix='Use `spark.read.format("laketier")`.')
+    groups = group_splits(planned.plan.splits, context.defaultParallelism * _TASKS_PER_CORE)
     if not groups:
         return spark.createDataFrame([], schema)
     serializer = planned.source.split_serializer
     packed = [(index, [pack(serializer, split) for split in group]) for index, group in enumerate(groups)]
     work = spark.createDataFrame(
-        spark.sparkContext.parallelize(packed, len(packed)), "task int not null, splits array<binary> not null"
+        context.parallelize(packed, len(packed)), "task int not null, splits array<binary> not null"
     )
     return work.mapInArrow(_reading(planned.for_tasks(), reading_schema(schema)), schema)
 

@@ -15,6 +15,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from laketier.spark.classic import is_connect
+
 _QUERY_ID = "sql.streaming.queryId"
 
 
@@ -47,11 +49,6 @@ def in_foreach_batch(df: DataFrame) -> bool:
     """Whether this thread runs a foreachBatch, as far as it can be told."""
     session: Any = df.sparkSession
     return not is_connect(session) and session.sparkContext.getLocalProperty(_QUERY_ID) is not None
-
-
-def is_connect(session: Any) -> bool:
-    """Whether the session has a server of its own, and so no JVM here."""
-    return "connect" in type(session).__module__.split(".")
 
 
 def _running(session: Any) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from laketier.config.origins import SPARK_KEYS
 from laketier.config.parsing import STRIPPED, TextKeys, own_options, parsed
 from laketier.config.suggest import did_you_mean
+from laketier.spark.classic import context_of
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spi import ConfigError, Predicate, ScanRequest
 
@@ -139,11 +140,12 @@ def read_union(
     schema = spark_schema(planned.schema)
     if not planned.splits:
         return spark.createDataFrame([], schema)
-    tasks = min(len(planned.splits), spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    context = context_of(spark, "`read_union`", fix='Use `spark.read.format("laketier")` for the lake alone.')
+    tasks = min(len(planned.splits), context.defaultParallelism * _TASKS_PER_CORE)
     groups = [(index, list(planned.splits[index::tasks])) for index in range(tasks)]
     scan = planned.for_tasks()
     # mapInArrow needs rows to start from: a number for each task, which its group is looked up by.
-    work = spark.createDataFrame(spark.sparkContext.parallelize([(index,) for index, _ in groups], tasks), "task int")
+    work = spark.createDataFrame(context.parallelize([(index,) for index, _ in groups], tasks), "task int")
     return work.mapInArrow(_reading(scan, dict(groups), reading_schema(schema)), schema)
 
 
