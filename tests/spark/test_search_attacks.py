@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,56 @@ def test_a_brace_is_json_unless_queries_are_words(spark: SparkSession, target: T
     for more, says in (("", "a query is not JSON"), (", words => 'yes'", "neither true nor false")):
         with pytest.raises((AnalysisException, PythonException), match=says):
             spark.sql(f"{sql}{more})").collect()
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_queries_that_are_there_twice_null_or_cached(spark: SparkSession, target: Target, adaptive: str) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.sql.adaptive.enabled", adaptive)
+    asked = _queries(other, "stone", None, "snow", "stone", "zzz").repartition(3).cache()
+    found = laketier.spark.search_many(other, target.options(), asked, columns=["id"])
+    expected = [("snow", 0), ("snow", 1), ("stone", 2), ("stone", 2)]
+    assert _found(found, "_query", "id") == expected
+    asked.unpersist()
+    assert _found(found.cache(), "_query", "id") == expected
+    # Joined with itself and grouped, so that adaptive execution has stages to change.
+    assert _found(found.groupBy("_query").count(), "_query", "count") == [("snow", 2), ("stone", 2)]
+    assert found.join(asked.distinct(), found["_query"] == asked["query"]).count() == 4
+    found.unpersist()
+    # What one session registers, another of the same process does not have, and both can.
+    laketier.spark.register_search(other, _lake(target))
+    sql = "SELECT id FROM laketier_search('db.t', 'snow', 10)"
+    assert _found(other.sql(sql), "id") == [(0,), (1,)]
+    laketier.spark.register_search(spark, _lake(target))
+    assert _found(spark.sql(sql), "id") == [(0,), (1,)]
+
+
+RETRIED = """
+import sys
+from pyspark import TaskContext
+import laketier.spark
+
+def failing(batches):
+    for batch in batches:
+        yield batch
+    if TaskContext.get().attemptNumber() == 0:
+        raise RuntimeError("the answers of the first attempt are lost")
+
+spark = laketier.spark.builder(master="local[2,2]").config("spark.speculation", "true").getOrCreate()
+options = dict(pair.split("=", 1) for pair in sys.argv[1:])
+asked = spark.createDataFrame([("stone",), ("snow",)], "query string").repartition(2)
+found = laketier.spark.search_many(spark, options, asked, columns=["id"])
+rows = found.select("_query", "id").mapInArrow(failing, "query string, id long").collect()
+print(sorted(map(tuple, rows)))
+"""
+"""A local session tries no task again unless its master says so; hence a session of its own."""
+
+
+def test_a_task_that_is_tried_again_answers_once(target: Target) -> None:
+    options = [f"{key}={value}" for key, value in target.options().items()]
+    done = subprocess.run([sys.executable, "-c", RETRIED, *options], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["[('snow', 0), ('snow', 1), ('stone', 2)]"], done.stderr
+    assert "the answers of the first attempt are lost" in done.stderr
 
 
 def _lake(target: Target) -> dict[str, str]:
