@@ -145,6 +145,21 @@ def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
     assert not any(each["blind"] for each in recorded), "an interpreter that a test starts tells what it runs"
 
 
+def test_a_test_that_is_disturbed_by_what_is_recorded(tmp_path: Path, module: Module) -> None:
+    """As one that looks at all that processes write. It is asked of each mutant, since nobody saw what it runs."""
+    disturbed = """
+def test_disturbed():
+    code = "import broken, os; assert broken.limit(2) == 2 and 'LINES_OF_LAKETIER' not in os.environ"
+    subprocess.run([sys.executable, "-c", code], check=True)
+"""
+    (tmp_path / "test_broken.py").write_text(TESTS + disturbed, encoding="utf-8")
+    lines(tmp_path, 1)
+    recorded = [json.loads(line) for line in (tmp_path / "profile.json").read_text(encoding="utf-8").splitlines()[1:]]
+    last = {each["test"].rpartition("::")[2]: (each["passed"], each["blind"]) for each in recorded}
+    assert last.pop("test_disturbed") == (True, True)
+    assert set(last.values()) == {(True, False)}
+
+
 def test_a_library_that_warns_of_forks_makes_no_mutant_noticed(tmp_path: Path, module: Module) -> None:
     """Its warning is an error that pytest keeps, and every later fork's first test once failed by it."""
     hook = "import os, warnings\nos.register_at_fork(before=lambda: warnings.warn('forks'))\n"
