@@ -18,22 +18,13 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable
-from functools import partial
 
 import pyarrow as pa
 
+from laketier_conformance import started
+
 _NUMPY = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 """Before anybody imported it."""
-
-
-def _limits() -> dict[str, Callable[[], object]]:
-    """Of files, memory and time, each by itself. Nothing on a system without them."""
-    try:
-        resource = importlib.import_module("resource")
-    except ImportError:
-        return {}
-    names = (name for name in dir(resource) if name.startswith("RLIMIT_"))
-    return {f"the limit {name}": partial(resource.getrlimit, getattr(resource, name)) for name in names}
 
 
 SETTINGS: dict[str, Callable[[], object]] = {
@@ -56,7 +47,7 @@ SETTINGS: dict[str, Callable[[], object]] = {
     "how often threads take turns": sys.getswitchinterval,
     "the size of the stacks of threads": threading.stack_size,
     "the folder for temporary files": tempfile.gettempdir,
-    **_limits(),
+    **started.limits(),
     "how NumPy takes errors": lambda: numpy.geterr() if (numpy := sys.modules.get("numpy")) else _NUMPY,
     "the garbage collector": lambda: (gc.isenabled(), gc.get_threshold()),
     "the time-out of sockets": socket.getdefaulttimeout,

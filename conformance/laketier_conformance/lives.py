@@ -29,6 +29,7 @@ from laketier.spi import (
     new_attempt_id,
     support_of,
 )
+from laketier_conformance import started
 from laketier_conformance.imported import SETTINGS
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan
@@ -48,10 +49,12 @@ _OF_POOL = re.compile(r"_[0-9]+\Z")
 
 def live(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """Use a table as a process does that lives long. ``temporary``: an empty folder, for what is no table's.
+    ``environment`` and ``limits``: those that the run began with.
 
     Tells the settings that ``changed``, before and after; what was ``printed``; by how much what is open has ``grown``
     in some rounds; whether the process's random numbers were ``seeded``; and how many ``rows`` the table has."""
     os.umask(MASK)
+    started.restore(request["environment"], request["limits"])
     os.environ["TMPDIR"], tempfile.tempdir = request["temporary"], None
     before, variables = _settings(), _variables()
     with _printing() as printed:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from laketier_conformance import started
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -95,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("lake_format") is not None:
         if not __debug__:
             raise pytest.UsageError("the conformance suite asserts, and Python was told not to: run it without -O")
+        started.note()
         for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
             # An author's own tests may be named in another way.
             config.addinivalue_line(pattern, ours)

@@ -253,6 +253,12 @@ RULES = (
         ("test_changes.py",),
     ),
     Rule(
+        "expiry",
+        "Of snapshots that ended nothing is read, and what others need stays: rows, watermarks, other snapshots.",
+        "docs/authors/depth.md#orphans",
+        ("test_expiry.py",),
+    ),
+    Rule(
         "foreign-maintenance",
         "What other tools expire, compact or delete is read whole, refused, or gone: never less, again or back.",
         _CAPABILITIES,

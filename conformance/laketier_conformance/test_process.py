@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from laketier_conformance import started
 from laketier_conformance.children import Children
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Opened
@@ -31,7 +32,8 @@ def lived(_children: Children, opened: Opened, tmp_path_factory: pytest.TempPath
     with opened(folder) as lake:
         root, before = Path(lake.location), set(folder.rglob("*"))
         [child] = _children.take(1)
-        answer = child.ask(lake, "live", temporary=str(temporary))
+        began = {"environment": dict(started.ENVIRONMENT), "limits": dict(started.LIMITS)}
+        answer = child.ask(lake, "live", temporary=str(temporary), **began)
         child.stop()
         assert "rows" in answer, f"a process used a table in all ways, and ended in an error: {answer}"
         made = sorted(set(folder.rglob("*")) - before) if root.is_dir() else []

@@ -42,6 +42,7 @@ HELPERS = {
     "changing",
     "marked",
     "told",
+    "local",
 }
 
 
@@ -114,6 +115,18 @@ def test_is_caught(wrong: str, caught: Run) -> None:
     assert report["verdict"] == "fail"
     assert caught.code == 1
     assert f"failed: {test}" in caught.output
+
+
+@pytest.mark.deep
+def test_what_the_run_itself_was_changed_by_is_told_too(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """A process that is started later inherits it, and would find it there before a table is used."""
+    tests = ["test_catalog.py::test_list", "test_process.py::test_work_changes_no_settings"]
+    wrong = {"sets-variables-at-work": "FEATHER_THREADS", "lowers-the-limit-of-files": "RLIMIT_NOFILE"}
+    run = run_suite(",".join(wrong), tests, offers={name: name.replace("-", "_") for name in wrong})
+    for name, changed in wrong.items():
+        result = run.reports[name]["results"][tests[1]]
+        assert result["outcome"] == "failed", run.output
+        assert changed in result["detail"], run.output
 
 
 FEW = 4

@@ -1,0 +1,127 @@
+"""Expiry by the format's own hand: the oldest snapshots end, and nothing goes that another one or a pipeline needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    Expiry,
+    Feature,
+    FeatureNotSupported,
+    LaketierError,
+    ScanRequest,
+    SnapshotNotFound,
+    WriteMode,
+)
+from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, refused, told
+from laketier_conformance.lake import Table, ids_of, token
+
+pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION, Feature.OVERWRITE, Feature.TIME_TRAVEL, Feature.HISTORY)
+
+A_DAY = 24 * 3600 * 1000
+
+
+@pytest.fixture
+def snapshots(table: Table, unproven: Callable[[str, str], None]) -> Mapping[int, pa.Table]:
+    """The rows of each snapshot. None of a format that expires nothing itself."""
+    try:
+        _expire(table, keep=1, delete=False)
+    except FeatureNotSupported:
+        unproven("expiry", "the format ends no snapshots itself")
+        return {}
+    table.append(0, pipeline="early")
+    table.append(0)
+    table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
+    table.append(2)
+    table.round(token(3), [ids_of(3), ids_of(4)], WriteMode.OVERWRITE)
+    table.append(4, ids_of(5))
+    listed = [line.snapshot_id for line in table.history.snapshots(20)]
+    return {snapshot: _rows(table, snapshot) for snapshot in sorted(listed)}
+
+
+def _rows(table: Table, snapshot: int) -> pa.Table:
+    try:
+        return table.read(snapshot_id=snapshot).sort_by("id")
+    except LaketierError as error:
+        pytest.fail(f"snapshot {snapshot}, which has not expired, is read: expected its rows, found {told(error)}")
+
+
+def _expire(table: Table, *, keep: int, retention: int = 0, delete: bool = True) -> Expiry:
+    """As another process would, once all is older than ``retention``."""
+    table.lake.let_age()
+    return table.lake.storage.maintenance(table.info).expire(retention=retention, keep=keep, delete=delete)
+
+
+def test_the_table_and_its_watermarks_stay(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
+    if not snapshots:
+        return
+    newest = snapshots[max(snapshots)]
+    marks = {name: table.watermark(name) for name in ("p", "early")}
+    _expire(table, keep=1)
+    expect(table.read().sort_by("id"), newest, "rows of a table all of whose older snapshots expired")
+    for name, mark in marks.items():
+        expect(table.watermark(name), mark, f"the watermark of {name!r} after older snapshots expired")
+    committer = table.committer()
+    mark = marks["p"]
+    assert mark is not None, "a pipeline has a watermark after its epochs"
+    assert committer.open().landed(mark.commit_id), "the newest commit is found by its id after older snapshots expired"
+    committer.close()
+    for name, epoch in (("p", 4), ("early", 0)):
+        outcome = table.append(epoch, pipeline=name).outcome
+        expect(outcome, RoundOutcome.ALREADY_THERE, f"the replay of {name!r} after older snapshots expired")
+    expect(table.append(5, ids_of(6)).outcome, RoundOutcome.PUBLISHED, "the next epoch after older snapshots expired")
+    expect(table.ids, sorted([*newest["id"].to_pylist(), *ids_of(6)]), "rows of a round after older snapshots expired")
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_what_is_kept_is_whole_and_the_rest_is_refused(
+    table: Table, snapshots: Mapping[int, pa.Table], keep: int
+) -> None:
+    """A snapshot that ended is no snapshot with fewer rows."""
+    if not snapshots:
+        return
+    newest = sorted(snapshots)[-keep:]
+    found = _expire(table, keep=keep)
+    assert found.earliest <= newest[0], (
+        f"the {keep} newest snapshots {newest} stay, and {found.earliest} is the earliest"
+    )
+    expect(set(found.removed) - set(found.files), set(), "files that were deleted, and are not among those to delete")
+    for snapshot, rows in snapshots.items():
+        if snapshot >= found.earliest:
+            expect(_rows(table, snapshot), rows, f"rows of snapshot {snapshot} after all but {keep} expired")
+            continue
+        with refused(SnapshotNotFound, f"snapshot {snapshot} is planned, and the earliest is {found.earliest}"):
+            table.source.plan(ScanRequest(snapshot_id=snapshot))
+    listed = {line.snapshot_id for line in table.history.snapshots(20)}
+    expect({each for each in listed if each < found.earliest}, set(), "snapshots that are listed, and have expired")
+
+
+def test_what_is_young_is_kept(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
+    """A reader may have planned it a moment ago."""
+    if not snapshots:
+        return
+    found = _expire(table, keep=1, retention=A_DAY)
+    expect(found.removed, (), "files that were deleted within the retention")
+    for snapshot, rows in snapshots.items():
+        expect(_rows(table, snapshot), rows, f"rows of snapshot {snapshot}, which is younger than the retention")
+
+
+def test_listing_ends_nothing(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
+    """Whoever only looks has changed nothing, and sees what would go."""
+    if not snapshots:
+        return
+    files = table.lake.files()
+    found = _expire(table, keep=1, delete=False)
+    expect(found.removed, (), "files that are deleted by who only lists what has expired")
+    expect(table.lake.files(), files, "the files of a warehouse after somebody listed what has expired")
+    for snapshot, rows in snapshots.items():
+        expect(_rows(table, snapshot), rows, f"rows of snapshot {snapshot} after somebody listed what has expired")
+    done = _expire(table, keep=1)
+    assert done is not None, "what has expired was listed, and can't be deleted"
+    expect(
+        {each.path for each in found.files}, {each.path for each in done.files}, "files that were listed, and deleted"
+    )
