@@ -40,6 +40,8 @@ raise the next. A figure that is told as the least is of a run that had to end b
 Our own tests have not been asked about the survivors of seeds 7 and 11. Since seed 17 a test that starts processes is
 asked of those mutants alone that these run, and about 110 mutants of expiry and of storage that lets a name be taken
 twice are not in the target any more.
+**Seed 17 has no figure yet**: drawn at commit 2a57948a, the first tests noticed 29 of its 60 mutants, and the rest had
+not met all tests when the time was over.
 
 The 58 survivors of seeds 2 and 11 that count are of these classes. What was done before seed 17 was drawn is for the
 whole class:
