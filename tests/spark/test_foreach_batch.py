@@ -101,6 +101,13 @@ def test_rows_arrive_once_whatever_becomes_of_the_checkpoint(
         run_batches(landing, target.checkpoint, body)
     assert target.ids(spark) == before
 
+    # The copy went on elsewhere, so its next epoch follows that of the table by its number alone.
+    run_batches(landing, target.checkpoint, lambda df, batch_id: None)
+    landing.land(1)
+    with pytest.raises(TokenMismatch, match="than this run read as epoch 2"):
+        run_batches(landing, target.checkpoint, body)
+    assert target.ids(spark) == before
+
 
 def test_two_sinks_in_threads_and_a_retry_of_the_function(
     run_batches: Run, spark: SparkSession, landing: Landing, target: Target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,16 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.target import prepare, round_log, warn_once
-from laketier.spi import ConfigError, Decision, LakeTieringFactory, TableState, Token, WriteMode
+from laketier.spi import (
+    FIRST_EPOCH,
+    ConfigError,
+    CorruptTable,
+    Decision,
+    LakeTieringFactory,
+    TableState,
+    Token,
+    WriteMode,
+)
 from laketier.tables import distrust, trusted
 from laketier.tiering.round import TieringRound
 
@@ -52,11 +61,19 @@ _prepared: dict[tuple[str, ...], _Prepared] = {}
 
 
 def plan_epoch(
-    config: LakeConfig, schema: pa.Schema, mode: WriteMode, epoch: int, query: str, token: Callable[[], Token]
+    config: LakeConfig,
+    schema: pa.Schema,
+    mode: WriteMode,
+    epoch: int,
+    query: str,
+    token: Callable[[], Token],
+    checkpoint: Checkpoint | Unreadable,
 ) -> PlannedEpoch:
     """Prepare the table and look whether the epoch is there; an epoch that follows the one that this process planned
-    before uses the table as it was loaded then. ``query`` tells queries apart. Of one that is planned once more, the
-    attempt before came to nothing, and so nothing is used that was kept. Raises what `prepare` raises, and `Refused`.
+    before uses the table as it was loaded then. ``query`` tells queries apart, and the starts of one where
+    the engine names them. Of one that is planned once more, the
+    attempt before came to nothing, and so nothing is used that was kept. The first epoch of a process is held against
+    the one before, too, as ``checkpoint`` tells it. Raises what `prepare` raises, and `Refused`.
     """
     key = (config.warehouse, str(config.table), str(config.pipeline), query)
     last = _prepared.get(key)
@@ -73,13 +90,24 @@ def plan_epoch(
     else:
         if last is not None and epoch <= last.epoch:
             distrust(config)
-        named = token()
+        named = _after_previous(token(), checkpoint)
         with trusted(config):
             target = prepare(config, schema, mode, named)
             tiering = TieringRound(target.factory, token=named, mode=mode)
             planned = PlannedEpoch(target.factory, begun(tiering, target.state))
     _prepared[key] = _Prepared(config, schema, mode, epoch, now, planned.begun.attempts_after, planned.factory)
     return planned
+
+
+def _after_previous(token: Token, checkpoint: Checkpoint | Unreadable) -> Token:
+    """The same token with the content of the epoch before, where the checkpoint still tells it."""
+    if isinstance(checkpoint, Unreadable) or token.content is None or token.epoch == FIRST_EPOCH:
+        return token
+    try:
+        previous = checkpoint.content(token.epoch - 1)
+    except CorruptTable:  # Spark has deleted what it tells by now
+        return token
+    return token if isinstance(previous, Unreadable) else replace(token, previous=previous)
 
 
 def begun(tiering: TieringRound, state: TableState) -> Begun:

@@ -52,8 +52,9 @@ def write_batch(
     with naming_commands(config):
         token = epoch_token(config, found, None if query is None else query.id, batch_id)
     schema = table_schema(df.schema)
-    with naming_commands(config, token), _once(df, config, token, "" if query is None else query.run_id):
-        planned = plan_epoch(config, schema, chosen, batch_id, location, lambda: token)
+    start = "" if query is None else query.run_id
+    with naming_commands(config, token), _once(df, config, token, start):
+        planned = plan_epoch(config, schema, chosen, batch_id, f"{location} {start}", lambda: token, found)
         tiering = TieringRound(planned.factory, token=token, mode=chosen)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:

@@ -75,7 +75,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
         if epoch is None:  # Spark writes a micro-batch there before it plans its tasks
             raise continuous_refused(str(self._config.table))
         token = partial(self._micro_batch, checkpoint, epoch)
-        planned = plan_epoch(self._config, schema, self._mode, epoch, checkpoint.location, token)
+        planned = plan_epoch(self._config, schema, self._mode, epoch, checkpoint.location, token, checkpoint)
         self._factory, self._attempts_after = planned.factory, planned.begun.attempts_after
         if planned.begun.done:
             self._done_epoch = epoch

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -51,6 +51,8 @@ class Token:
         fence: The number of the driver's lease. 0 without a lease.
         content: Identifies the input of the epoch. None where it is unknown; then run and epoch alone decide.
         source: The range that was read, where the source has ranges.
+        previous: Identifies the input of the epoch before, as the run's own log tells it. None where it is unknown.
+            It is asked for and never stored, so it is no part of what makes two tokens equal.
 
     Raises:
         ConfigError: A field has another type, or a value that no table could give back. A watermark that can't be read
@@ -63,11 +65,17 @@ class Token:
     fence: int = 0
     content: str | None = None
     source: SourceRange | None = None
+    previous: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.pipeline or not self.run:
             raise ConfigError("a round needs a pipeline and a run", fix="Name both.")
-        for name, text in (("pipeline", self.pipeline), ("run", self.run), ("content", self.content)):
+        for name, text in (
+            ("pipeline", self.pipeline),
+            ("run", self.run),
+            ("content", self.content),
+            ("previous", self.previous),
+        ):
             if text is not None and not is_utf8(text):
                 raise ConfigError(
                     f"the {name} of a round is text in UTF-8, and this is {_shown(text)}",
@@ -208,6 +216,7 @@ def decide(watermark: Watermark | None, token: Token) -> Decision:
     epoch n       epoch n, same content and range   DONE
     epoch n       epoch n, other content or range   raises `TokenMismatch`
     epoch n       epoch < n                         raises `Stale`
+    epoch n       epoch n+1, other content before   raises `TokenMismatch`
     epoch n       epoch n+1, range continues        PROCEED
     epoch n       anything else                     raises `Gap`
     ============  ================================  ==========================
@@ -274,6 +283,15 @@ def decide(watermark: Watermark | None, token: Token) -> Decision:
             fix="Restore the newest checkpoint. See where the table stands with `laketier pipeline show -p "
             f"{shlex.quote(token.pipeline)}`; if the rows from epoch {token.epoch} on were removed from it, run "
             f"{_back(token)}.",
+        )
+    if token.epoch == last.epoch + 1 and _differ(token.previous, last.content):
+        raise TokenMismatch(
+            f"epoch {last.epoch} is in the table with other input than this run read as epoch {last.epoch}",
+            where=name,
+            why="a copy of the checkpoint went on elsewhere, with other files or offsets, and what it read there is "
+            f"not in this table (content {token.previous!r}; in the table {last.content!r})",
+            fix=f"Restore the checkpoint that wrote epoch {last.epoch} to this table. If the other one's rows are not "
+            f"missed here, run {_adopt(token, last.epoch)}.",
         )
     if token.epoch == last.epoch + 1 and _continues(last, token):
         return Decision.PROCEED

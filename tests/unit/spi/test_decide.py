@@ -78,6 +78,12 @@ def span(start: int, end: int) -> SourceRange:
         pytest.param(mark(4), ask(5, source=span(5, 9)), Decision.PROCEED, id="next-epoch-range-unknown-then"),
         pytest.param(mark(4, source=span(0, 5)), ask(5, source=span(6, 9)), Gap, id="next-epoch-range-jumps"),
         pytest.param(mark(4, source=span(0, 5)), ask(5, source=span(3, 9)), Gap, id="next-epoch-range-overlaps"),
+        pytest.param(mark(4, content="x"), ask(5, previous="x"), Decision.PROCEED, id="next-epoch-same-content-before"),
+        pytest.param(mark(4, content="x"), ask(5, previous="y"), TokenMismatch, id="next-epoch-other-content-before"),
+        pytest.param(mark(4), ask(5, previous="y"), Decision.PROCEED, id="next-epoch-content-before-unknown-then"),
+        pytest.param(
+            mark(4, content="x"), ask(4, content="x", previous="y"), Decision.DONE, id="same-epoch-asks-no-more"
+        ),
         pytest.param(mark(4), ask(6), Gap, id="epoch-skipped"),
     ],
 )
@@ -103,6 +109,11 @@ ROWS: list[tuple[str, object, Verdict]] = [
     ("same epoch", lambda w, t: t.epoch == w.epoch, Decision.DONE),
     ("earlier epoch", lambda w, t: t.epoch < w.epoch, Stale),
     (
+        "next epoch, other content before",
+        lambda w, t: t.epoch - w.epoch == 1 and differ(t.previous, w.content),
+        TokenMismatch,
+    ),
+    (
         "next epoch",
         lambda w, t: t.epoch - w.epoch == 1 and (None in (w.source, t.source) or w.source.end == t.source.start),
         Decision.PROCEED,
@@ -113,20 +124,21 @@ ROWS: list[tuple[str, object, Verdict]] = [
 
 def test_exhaustively() -> None:
     tokens = [
-        Token("p", run, epoch, fence, content, source)
-        for run, epoch, fence, content, source in itertools.product(
-            ("r", "s"), range(4), range(3), (None, "x", "y"), (None, span(0, 5), span(5, 9))
+        Token("p", run, epoch, fence, content, source, previous)
+        for run, epoch, fence, content, source, previous in itertools.product(
+            ("r", "s"), range(4), range(3), (None, "x", "y"), (None, span(0, 5), span(5, 9)), (None, "x")
         )
     ]
+    kept = [token for token in tokens if token.previous is None]  # no watermark has one
     hits: Counter[str] = Counter()
-    for last in [None, *tokens]:
+    for last in [None, *kept]:
         watermark = None if last is None else Watermark(last, "c")
         for token in tokens:
             row, expected = next((name, result) for name, applies, result in ROWS if applies(last, token))  # type: ignore[operator]
             assert verdict(watermark, token) == expected, (row, watermark, token)
             hits[row] += 1
     assert set(hits) == {name for name, _, _ in ROWS}
-    assert sum(hits.values()) == len(tokens) * (len(tokens) + 1)
+    assert sum(hits.values()) == len(tokens) * (len(kept) + 1)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +148,7 @@ def test_exhaustively() -> None:
         (mark(4, fence=2), ask(5)),
         (mark(4), ask(5, run="other")),
         (mark(4, content="x"), ask(4, content="y")),
+        (mark(4, content="x"), ask(5, previous="y")),
         (mark(4), ask(1)),
         (mark(4), ask(9)),
     ],
