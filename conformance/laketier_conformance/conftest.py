@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from laketier.spi import LakeStoragePlugin
+from laketier_conformance import started
 from laketier_conformance.children import Child, Children
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
@@ -49,7 +51,9 @@ def opened(format_name: str, harness: Harness) -> Opened:
     @contextmanager
     def empty(folder: Path) -> Iterator[Lake]:
         folder.mkdir(parents=True, exist_ok=True)
+        before = dict(os.environ)
         warehouse = harness.setup(folder)
+        started.keep_changes(before)
         try:
             yield Lake(format_name, warehouse.location, warehouse.options, dates_by=harness.dates_by)
         finally:

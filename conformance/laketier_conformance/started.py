@@ -49,3 +49,11 @@ def note() -> None:
     """Keep what there is now, as that which the run begins with."""
     ENVIRONMENT.update(os.environ)
     LIMITS.update({name: _resource().getrlimit(number)[0] for name, number in _limits().items()})
+
+
+def keep_changes(before: Mapping[str, str]) -> None:
+    """Take variables that changed since ``before`` for some that the run began with: the harness sets what a warehouse
+    needs, such as the password of a server."""
+    for name in before.keys() - os.environ.keys():
+        ENVIRONMENT.pop(name, None)
+    ENVIRONMENT.update({name: value for name, value in os.environ.items() if before.get(name) != value})

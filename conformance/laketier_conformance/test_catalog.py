@@ -317,7 +317,7 @@ def _laid_out(lake: Lake, layouts: Sequence[dict[str, Any]]) -> Table:
 def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
     """What a table is beside what was changed: its identity, comment, properties, partitions and buckets."""
     table = _laid_out(lake, LAYOUTS[layout])
-    told = ("partition_by", "buckets", "primary_key", "comment")
+    same = ("partition_by", "buckets", "primary_key", "comment")
     before = table.info
     for feature, change in CHANGES:
         if not support_of(lake.plugin.features, feature).full:
@@ -326,7 +326,7 @@ def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
         for info, who in ((answered, "who changed it"), (table.info, "who loads it")):
             what = f"of a table after {feature.value}, for {who}"
             expect(info.table_uuid, before.table_uuid, f"the identity {what}")
-            for name in told:
+            for name in same:
                 expect(getattr(info.descriptor, name), getattr(before.descriptor, name), f"the {name} {what}")
             kept = {name: info.descriptor.properties.get(name) for name in before.descriptor.properties}
             expect(kept, dict(before.descriptor.properties), f"the properties {what}")

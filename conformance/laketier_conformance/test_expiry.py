@@ -27,7 +27,7 @@ A_DAY = 24 * 3600 * 1000
 
 @pytest.fixture
 def snapshots(table: Table, unproven: Callable[[str, str], None]) -> Mapping[int, pa.Table]:
-    """The rows of each snapshot. None of a format that expires nothing itself."""
+    """The rows of each snapshot, the oldest first. None of a format that expires nothing itself."""
     try:
         _expire(table, keep=1, delete=False)
     except FeatureNotSupported:
@@ -40,7 +40,7 @@ def snapshots(table: Table, unproven: Callable[[str, str], None]) -> Mapping[int
     table.round(token(3), [ids_of(3), ids_of(4)], WriteMode.OVERWRITE)
     table.append(4, ids_of(5))
     listed = [line.snapshot_id for line in table.history.snapshots(20)]
-    return {snapshot: _rows(table, snapshot) for snapshot in sorted(listed)}
+    return {snapshot: _rows(table, snapshot) for snapshot in reversed(listed)}  # ids need not ascend
 
 
 def _rows(table: Table, snapshot: int) -> pa.Table:
@@ -51,7 +51,7 @@ def _rows(table: Table, snapshot: int) -> pa.Table:
 
 
 def _expire(table: Table, *, keep: int, retention: int = 0, delete: bool = True) -> Expiry:
-    """As another process would, once all is older than ``retention``."""
+    """As another process would, once what was written before is older than now. ``retention``: ms."""
     table.lake.let_age()
     return table.lake.storage.maintenance(table.info).expire(retention=retention, keep=keep, delete=delete)
 
@@ -59,7 +59,7 @@ def _expire(table: Table, *, keep: int, retention: int = 0, delete: bool = True)
 def test_the_table_and_its_watermarks_stay(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
     if not snapshots:
         return
-    newest = snapshots[max(snapshots)]
+    newest = list(snapshots.values())[-1]
     marks = {name: table.watermark(name) for name in ("p", "early")}
     _expire(table, keep=1)
     expect(table.read().sort_by("id"), newest, "rows of a table all of whose older snapshots expired")
@@ -84,20 +84,22 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
     """A snapshot that ended is no snapshot with fewer rows."""
     if not snapshots:
         return
-    newest = sorted(snapshots)[-keep:]
+    order = list(snapshots)
+    newest = order[-keep:]
     found = _expire(table, keep=keep)
-    assert found.earliest <= newest[0], (
+    assert found.earliest in order[: len(order) - keep + 1], (
         f"the {keep} newest snapshots {newest} stay, and {found.earliest} is the earliest"
     )
     expect(set(found.removed) - set(found.files), set(), "files that were deleted, and are not among those to delete")
+    ended = set(order[: order.index(found.earliest)])
     for snapshot, rows in snapshots.items():
-        if snapshot >= found.earliest:
+        if snapshot not in ended:
             expect(_rows(table, snapshot), rows, f"rows of snapshot {snapshot} after all but {keep} expired")
             continue
         with refused(SnapshotNotFound, f"snapshot {snapshot} is planned, and the earliest is {found.earliest}"):
             table.source.plan(ScanRequest(snapshot_id=snapshot))
     listed = {line.snapshot_id for line in table.history.snapshots(20)}
-    expect({each for each in listed if each < found.earliest}, set(), "snapshots that are listed, and have expired")
+    expect(listed & ended, set(), "snapshots that are listed, and have expired")
 
 
 def test_what_is_young_is_kept(table: Table, snapshots: Mapping[int, pa.Table]) -> None:

@@ -91,6 +91,7 @@ def test_no_snapshot_is_left_out(table: Table) -> None:
     if support_of(features, Feature.OVERWRITE).full:
         made.append(table.round(token(2), [ids_of(2)], WriteMode.OVERWRITE).snapshot_id)
     made.append(table.round(None, [ids_of(3)]).snapshot_id)
+    made = list(dict.fromkeys(made))  # a commit without rows may tell the one before
     listed = [line.snapshot_id for line in table.history.snapshots(20)]
     if support_of(features, Feature.TIME_TRAVEL).full:
         for snapshot in made:

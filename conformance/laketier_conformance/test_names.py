@@ -79,7 +79,6 @@ SIBLINGS = ("db.t", "db.t2", "db.t_x", "db.tax", "db.t-x", "db.T2", "db.tt", "db
 """The first one is dropped. Others begin as it does, or match a pattern that its name makes in SQL."""
 
 
-@pytest.mark.needs(Feature.DROP_TABLE)
 def test_names_as_long_as_they_may_be(lake: Lake) -> None:
     """Databases and tables have names of up to 249 letters. A format may refuse long ones; it cuts none."""
     database = "d" * 249
@@ -98,6 +97,7 @@ def test_names_as_long_as_they_may_be(lake: Lake) -> None:
     expect(listed, names, "tables of a database, names of 249 letters each")
 
 
+@pytest.mark.needs(Feature.DROP_TABLE)
 def test_a_drop_leaves_tables_of_similar_names(lake: Lake) -> None:
     tables: dict[str, Table] = {}
     for name in SIBLINGS:

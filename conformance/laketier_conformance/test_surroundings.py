@@ -19,6 +19,7 @@ from laketier.spi import Feature, ScanRequest
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
+from laketier_conformance.outside import local_folder
 
 FILES = 32
 SPARE = 24
@@ -169,8 +170,8 @@ def _all_dates(root: Path, moment: int) -> None:
 @pytest.fixture
 def dated(table: Table, unproven: Callable[[str, str], None]) -> Callable[[int], None]:
     """Gives all files of a warehouse one date. Where they are in no local folder, the report says so."""
-    root = Path(table.lake.location)
-    if not root.is_dir():
+    root = local_folder(table.lake.location)
+    if root is None:
         unproven("dates of files", "the warehouse is no local folder")
         return lambda _: None
     return lambda moment: _all_dates(root, moment)

@@ -90,13 +90,14 @@ def test_a_file_of_another_table_lies_in_its_place(lake: Lake, unproven: Callabl
     and epochs. No library has to see that. A document with the kit's checksum says whose it is, so a table of these
     tells its own rows and its own epoch, or refuses."""
     tables = [lake.create(name=name) for name in ("db.t", "db.other")]
-    roots = [local_folder(each.info.location) for each in tables]
-    if None in roots:
-        unproven("files of another table", "the table is in no local folder")
     for number in range(3):
         tables[0].append(number)
         tables[1].append(max(0, number - 1), ids_of(7 + number), pipeline="p" if number else "q")
-    mine, theirs = (_by_place(root, contents(root)) for root in roots if root is not None)
+    root, other = (local_folder(each.info.location) for each in tables)
+    if root is None or other is None:
+        unproven("files of another table", "the table is in no local folder")
+        return
+    mine, theirs = _by_place(root, contents(root)), _by_place(other, contents(other))
     whole = ids_of(0) + ids_of(1) + ids_of(2)
     before = dict(mine.values())
     for place in sorted(mine.keys() & theirs.keys()):

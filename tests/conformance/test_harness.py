@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from laketier.spi import Feature, FeatureNotSupported, LakeStorage, LaketierError, TableInfo
-from laketier_conformance import test_capabilities, test_feed
+from laketier_conformance import started, test_capabilities, test_feed
 from laketier_conformance.expect import HarnessFailed, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.probe import why_not
@@ -55,6 +56,18 @@ def test_secret_options_are_a_mapping(tmp_path: Path) -> None:
     harness = Harness(SimpleNamespace(secret_options=lambda _: 7))
     with pytest.raises(HarnessFailed, match=r"the harness's secret_options ended in TypeError\("):
         harness.secret_options(tmp_path)
+
+
+def test_variables_that_a_harness_sets_are_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has what the run began with has the password of the harness's server, not what a plugin set."""
+    monkeypatch.setattr(started, "ENVIRONMENT", {"SERVER": "old", "GONE": "x"})
+    monkeypatch.setenv("OF_A_PLUGIN", "x")
+    before = {**os.environ, "SERVER": "old", "GONE": "x"}
+    monkeypatch.delenv("GONE", raising=False)
+    monkeypatch.setenv("SERVER", "new")
+    monkeypatch.setenv("PASSWORD_OF_SERVER", "secret")
+    started.keep_changes(before)
+    assert started.ENVIRONMENT == {"SERVER": "new", "PASSWORD_OF_SERVER": "secret"}
 
 
 def test_a_harness_answers_nothing_for_its_format(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

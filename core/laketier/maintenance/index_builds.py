@@ -54,7 +54,7 @@ class IndexProgress:
         parts_kept: Parts that are not built, as an earlier build had finished them. They are not among ``parts``.
         rows_kept: Their rows.
         memory: The most bytes that the process of each part held, in the order in which they ended. 0 where unknown.
-        taken: What each part took of that, beside what its process held before. 0 where unknown.
+        taken: The bytes of that which each part took, beside what its process held before. 0 where unknown.
     """
 
     name: str
@@ -193,13 +193,15 @@ def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPar
         failpoint(PART_BUILT)
         done = sum(part.rows for part in built)
         memory, taken = tuple(part.peak_memory for part in built), tuple(part.memory_taken for part in built)
-        if plan.resources.memory is not None and each.memory_taken > plan.resources.memory:
+        # Of other kinds the memory bounds what is sorted at a time, and a part takes more.
+        limit = plan.resources.memory if plan.spec.kind is IndexKind.INVERTED else None
+        if limit is not None and each.memory_taken > limit:
             log.warning(
                 "index %s: part %d took %d bytes, though memory = %d",
                 plan.spec.name,
                 each.part.number,
                 each.memory_taken,
-                plan.resources.memory,
+                limit,
             )
         told(IndexProgress(plan.spec.name, parts, len(built), rows, done, kept, rows_kept, memory, taken))
     return built

@@ -38,7 +38,8 @@ def build_part(builder: LakeIndexBuilder, part: IndexPart, resources: IndexResou
         ConfigError: The folder to spill to is none on this host.
         TableError: As `LakeIndexBuilder.build`.
     """
-    if resources.memory is not None:
+    # Without variables of its own the process may be one that works for others, too.
+    if resources.memory is not None and builder.environment:
         give_back_memory()
     with _variables(builder.environment), _spilling_to(resources.spill):
         builder.warm_up()

@@ -212,13 +212,13 @@ def _in_workers_with(context: SparkContext, variables: Mapping[str, str]) -> Ite
         yield
         return
     with _ENVIRONMENT:
-        before = dict(context.environment)
-        context.environment.update(variables)
+        # Another one in its place: other threads may go through it at this moment.
+        before = context.environment
+        context.environment = {**before, **variables}
         try:
             yield
         finally:
-            context.environment.clear()
-            context.environment.update(before)
+            context.environment = before
 
 
 class _Arrivals(AccumulatorParam[list[BuiltIndexPart]]):

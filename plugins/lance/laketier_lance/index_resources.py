@@ -1,6 +1,6 @@
 """What Lance can be told to take for a part of an index, and how.
 
-A full-text build takes its limit as an argument (``memory_limit``), which is one of what a partition collects. Beside
+A full-text build takes its limit as an argument (``memory_limit``), which bounds what one partition collects. Beside
 that it reads ahead, and that can be bounded by variables alone, which Lance reads once in a process. What is sorted has
 a pool, whose size Lance reads from the environment each time.
 """
@@ -32,7 +32,7 @@ _LITTLE_AHEAD: Mapping[str, str] = {
     "LANCE_DEFAULT_BATCH_SIZE": "128",
     "LANCE_DEFAULT_FRAGMENT_READAHEAD": "1",
 }
-"""By default Lance reads up to 2 GiB ahead of what it indexes, which is the slower."""
+"""By default Lance reads up to 2 GiB ahead of what it indexes."""
 _UNBOUNDED: Mapping[IndexKind, str] = {
     IndexKind.NGRAM: "Lance writes ngrams out by their number, and reads that number once in a process",
     IndexKind.ZONEMAP: "Lance collects nothing of the column for it",

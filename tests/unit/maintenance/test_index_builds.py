@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
-from dying_builder import DyingBuilder
+from dying_builder import DyingBuilder, SpillingBuilder
 from laketier.maintenance.index_builds import IndexProgress, build_here, build_in_processes, build_index, find_index
 from laketier.spi import (
     BuiltIndexPart,
@@ -16,6 +17,7 @@ from laketier.spi import (
     IndexMode,
     IndexPart,
     IndexPlan,
+    IndexResources,
     IndexSpec,
     LakeIndexer,
     TableChanged,
@@ -71,6 +73,31 @@ def test_a_table_that_changed_is_planned_again(mode: IndexMode) -> None:
 def test_it_gives_up_where_others_never_stop() -> None:
     with pytest.raises(TableChanged, match="compacted"):
         build_index(Refusing(5), SPEC, IndexMode.CREATE, max_parts=3, build=build_here)
+
+
+class Bounded(Refusing):
+    """Its builder takes limits."""
+
+    def plan(self, spec: IndexSpec, max_parts: int, mode: IndexMode = IndexMode.CREATE) -> IndexPlan:
+        return replace(super().plan(spec, max_parts, mode), builder=SpillingBuilder())
+
+
+@pytest.mark.parametrize(
+    ("kind", "memory", "warned"),
+    [(IndexKind.INVERTED, 199, True), (IndexKind.INVERTED, 200, False), (IndexKind.BTREE, 199, False)],
+)
+def test_a_part_that_took_more_than_it_may_is_told(
+    kind: IndexKind, memory: int, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a kind that is sorted, the sort alone is bounded."""
+
+    def build(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
+        for part in plan.parts:
+            yield BuiltIndexPart("p", part, "s", 1, "", part.rows, 1, "", peak_memory=300, base_memory=100)
+
+    spec, resources = IndexSpec("text_idx", "text", kind), IndexResources(memory=memory)
+    build_index(Bounded(0), spec, IndexMode.CREATE, max_parts=1, build=build, resources=resources)
+    assert ("index text_idx: part 0 took 200 bytes, though memory = 199" in caplog.text) is warned
 
 
 def test_a_name_that_is_not_there_is_told_with_the_nearest() -> None:
