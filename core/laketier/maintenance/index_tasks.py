@@ -18,6 +18,8 @@ from laketier.spi import BuiltIndexPart, ConfigError, IndexPart, IndexResources,
 _STATUS, _FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _NOW, _PEAK = "VmRSS:", "VmHWM:"
 _TEMPORARY = "TMPDIR"
+_least: dict[int, int] = {}
+"""What this process, by its id, held at the least before a part: what an earlier part left is no part of its base."""
 
 PART_BEGUN, PART_DONE = "index.part_begun", "index.part_done"
 """Failpoints of the task: before its part is built, and after, before the driver knows."""
@@ -85,12 +87,15 @@ def _spilling_to(folder: str | None) -> Iterator[None]:
 
 
 def _forget_peak() -> int:
-    """Count the peak from now. Returns the bytes that the process holds; 0 where the peak is that of its whole life."""
+    """Count the peak from now. Returns the bytes that the process holds, or held before an earlier part; 0 where the
+    peak is that of its whole life."""
     try:
         _FORGET.write_text("5")
     except OSError:  # no Linux, or a container that forbids it
         return 0
-    return _resident(_NOW)
+    process, held = os.getpid(), _resident(_NOW)
+    _least[process] = min(held, _least.get(process, held))
+    return _least[process]
 
 
 def _resident(what: str) -> int:

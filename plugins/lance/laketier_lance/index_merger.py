@@ -81,8 +81,8 @@ class LanceIndexMerger(LakeIndexBuilder):
         rows = sum(there.values())
         return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, merged, rows, gone)
 
-    def _segments(self, dataset: LanceDataset, part: IndexPart) -> tuple[list[Index], int]:
-        """The segments of a part, and the bytes of their files."""
+    def _segments(self, dataset: LanceDataset, part: IndexPart) -> tuple[list[Index], int | None]:
+        """The segments of a part, and the bytes of their files; None where Lance does not tell them."""
         from lance.dataset import Index
 
         found = next((each for each in dataset.describe_indices() if each.name == self.spec.name), None)
@@ -94,7 +94,8 @@ class LanceIndexMerger(LakeIndexBuilder):
                 why="the table was dropped and made again",
                 fix="Merge the index again.",
             )
-        size = sum(int(there[unit].size_bytes or 0) for unit in part.units)
+        sizes = [there[unit].size_bytes for unit in part.units]
+        size = None if None in sizes else sum(map(int, sizes))
         segments = [
             Index(
                 uuid=unit,

@@ -87,10 +87,12 @@ def variables(kind: IndexKind, resources: IndexResources) -> Mapping[str, str]:
     return _LITTLE_AHEAD if kind is IndexKind.INVERTED and resources.memory is not None else {}
 
 
-def is_merged_within(kind: IndexKind, resources: IndexResources, size: int) -> bool:
-    """Whether files of so many bytes can be merged within the memory: Lance collects the full text that it merges."""
-    limited = kind is IndexKind.INVERTED and resources.memory is not None
-    return not limited or _BESIDE + size * _MERGED <= (resources.memory or 0)
+def is_merged_within(kind: IndexKind, resources: IndexResources, size: int | None) -> bool:
+    """Whether files of so many bytes can be merged within the memory: Lance collects the full text that it merges.
+    Where their size is unknown, they can't."""
+    if kind is not IndexKind.INVERTED or resources.memory is None:
+        return True
+    return size is not None and _BESIDE + size * _MERGED <= resources.memory
 
 
 @contextmanager

@@ -139,7 +139,7 @@ def test_a_build_of_text_reads_little_ahead() -> None:
 
 def test_what_is_too_much_to_merge_is_built_of_its_rows(make_table, monkeypatch) -> None:
     limits = IndexResources(memory=96 * MIB)
-    assert [is_merged_within(TEXT.kind, limits, size) for size in (10 * MIB, 11 * MIB)] == [True, False]
+    assert [is_merged_within(TEXT.kind, limits, size) for size in (10 * MIB, 11 * MIB, None)] == [True, False, False]
     table = make_table(TEXTS)
     for number in range(4):
         docs = paragraphs(2000)[number * 500 : number * 500 + 500]
