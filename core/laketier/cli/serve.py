@@ -224,11 +224,10 @@ def _shown(
     from laketier.service.web.app import ServicePages
 
     def dead_letter_config_of(name: str) -> LakeConfig | None:
-        try:
-            table = tables.table(name)
-        except ConfigError:
+        table = tables.known(name)
+        if table is None or table.on_bad_record is not OnBadRecordPolicy.DEAD_LETTER:
             return None
-        return table.config if table.on_bad_record is OnBadRecordPolicy.DEAD_LETTER else None
+        return table.config
 
     with StateStore.open(described.state, service=described.name) as own:
         registry = new_registry()
@@ -295,6 +294,7 @@ def _engine(name: str, service: Service) -> Iterator[tuple[LogEngine, BuildParts
     session = get_or_create()
     for key, value in service.spark.items():
         session.conf.set(key, value)
+    runner = SparkLogEngine(session)  # first, as it refuses a session of Spark Connect
     # Spark gives free cores to the oldest job first: a build leaves half of them to the rounds.
     build = build_in_tasks(session, at_once=max(1, session.sparkContext.defaultParallelism // 2))
-    yield SparkLogEngine(session), build, train_in_task(session)
+    yield runner, build, train_in_task(session)

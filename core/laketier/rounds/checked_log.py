@@ -150,8 +150,7 @@ class CheckedLog(TableLog):
             yield batch
 
     def _check_bad(self, record: Any, split: LogSplit) -> None:
-        is_bytes = all(value is None or isinstance(value, bytes) for value in (record.value, record.key))
-        if not isinstance(record.error, str) or not is_bytes or not isinstance(record.at, int | None):
+        if not isinstance(record.error, str) or not _has_bytes(record) or not isinstance(record.at, int | None):
             raise self._broken(f"`on_bad_record` got {record!r:.300}", "an error is text, values are bytes, times int")
         if (
             record.bucket != split.bucket
@@ -172,7 +171,8 @@ class CheckedLog(TableLog):
         def checked(record: Any) -> None:
             nonlocal accounted
             error: Any = getattr(record, "error", None)
-            if not isinstance(record, BadRecord) or not isinstance(error, str) or not left[_identity(record)]:
+            is_known = isinstance(record, BadRecord) and _has_bytes(record) and left[_identity(record)]
+            if not is_known or not isinstance(error, str):
                 raise self._broken(
                     f"`decode` told {record!r:.300}",
                     "it tells the records that it got, each once, with an error as text",
@@ -214,6 +214,10 @@ def _shares(before: LogSplit, split: LogSplit) -> bool:
     """Whether two splits are parts of the same offsets, as the row groups of a file are. Their payloads say which."""
     same = (before.start, before.end) == (split.start, split.end)
     return same and split.payload is not None and before.payload is not None
+
+
+def _has_bytes(record: BadRecord) -> bool:
+    return all(value is None or isinstance(value, bytes) for value in (record.value, record.key))
 
 
 def _identity(record: BadRecord) -> tuple[str, int, bytes | None, bytes | None]:

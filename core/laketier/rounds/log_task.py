@@ -113,7 +113,7 @@ class _BadRecords:
 
 def run_log_task(task: LogTask) -> LogAnswer:
     """Read, stage, answer. Executor. An error is an answer too, also one that is no `Exception`, as a panic of a
-    library in Rust: it must not end the job, which other tables share."""
+    library in Rust: it must not end the job, which other tables share. Raises only what `ends_the_process`."""
     try:
         return _run(task)
     except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone

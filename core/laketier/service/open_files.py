@@ -52,7 +52,8 @@ class OpenFileKeeper:
         itself."""
         while not stopping.wait(self.idle_seconds):
             for key, slot in self._known():
-                if slot.is_due and not is_busy(key):
+                # A table that is gone would have the sources listed at each look. `end` says what is left of it.
+                if slot.is_due and not is_busy(key) and self.tables.known(key) is not None:
                     self._finish(key, slot, ending=False)
 
     def end(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from laketier.kit import failpoint
@@ -99,7 +98,7 @@ class LeasedRound:
             self.leases.release(self.lease)
 
     def end(self, failure: LaketierError | None) -> tuple[Lease, Success | Failure]:
-        """Commit, or abort after a ``failure``. Raises nothing: one table's trouble must not be another's."""
+        """Commit, or abort after a ``failure``. Raises only as `failed`: one table's trouble must not be another's."""
         try:
             failpoint(STAGED)
             return self.lease, self._commit(failure)
@@ -116,8 +115,9 @@ class LeasedRound:
         if not isinstance(error, LaketierError):
             log.error("[table=%s] the round failed with an unexpected error", self.key, exc_info=error)
         else:
-            with suppress(StorageError):  # this worker does not know the table
-                complete_commands(error, self.tables.table(self.key).config)
+            table = self.tables.known(self.key)
+            if table is not None:
+                complete_commands(error, table.config)
             log.warning("[table=%s] the round failed: %s", self.key, error)
         # It was merged with a snapshot that is no longer the newest; nothing else was wrong.
         return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken))

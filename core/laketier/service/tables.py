@@ -109,15 +109,19 @@ class ServiceTables:
         with self._lock:
             return len(self._logs), dict(self._unopened)
 
+    def known(self, key: str) -> ConfiguredTable | None:
+        """The table with the name ``source.table``; None where this worker does not know it."""
+        with self._lock:
+            return self._tables.get(key)
+
     def table(self, key: str) -> ConfiguredTable:
-        """The table with the name ``source.table``.
+        """The same table, for who needs it.
 
         Raises:
             StorageError: This worker does not know it. The sources are then listed again: a broker that has just begun
                 lists a part of its topics, and another worker may have seen a table first.
         """
-        with self._lock:
-            found = self._tables.get(key)
+        found = self.known(key)
         if found is None:
             self.expire()
             raise StorageError(

@@ -91,6 +91,9 @@ class Checkpoint:
         """A digest of what ``epoch`` read: the offsets of each source and, for file sources, the files.
 
         The version and the metadata line of ``offsets/N`` are left out, as they hold the batch's time and settings.
+        Tables keep the digest, and each start of a query compares that of the last epoch: a release that made it in
+        another way would have all queries refused.
+
         `Unreadable` for a layout that is not understood: it may mean other rows under the same text. Raises
         `CorruptTable` when the epoch is not in the checkpoint, or its files are no longer listed there.
         """

@@ -51,6 +51,7 @@ class _Prepared:
     config: LakeConfig
     schema: pa.Schema
     mode: WriteMode
+    start: str
     epoch: int
     loaded_at: float
     attempts_after: int
@@ -68,12 +69,13 @@ def plan_epoch(
     query: str,
     token: Callable[[], Token],
     checkpoint: Checkpoint | Unreadable,
+    start: str = "",
 ) -> PlannedEpoch:
     """Prepare the table and look whether the epoch is there; an epoch that follows the one that this process planned
-    before uses the table as it was loaded then. ``query`` tells queries apart, and the starts of one where
-    the engine names them. Of one that is planned once more, the
-    attempt before came to nothing, and so nothing is used that was kept. The first epoch of a process is held against
-    the one before, too, as ``checkpoint`` tells it. Raises what `prepare` raises, and `Refused`.
+    before uses the table as it was loaded then. ``query`` tells queries apart, and ``start`` the starts of one, where
+    the engine names them. Of an epoch that is planned once more, the attempt before came to nothing, and so nothing is
+    used that was kept. The first epoch of a start is also held against the one before, as ``checkpoint`` tells it.
+    Raises what `prepare` raises, and `Refused`.
     """
     key = (config.warehouse, str(config.table), str(config.pipeline), query)
     last = _prepared.get(key)
@@ -81,7 +83,7 @@ def plan_epoch(
     if (
         last is not None
         and last.epoch + 1 == epoch
-        and (last.config, last.mode) == (config, mode)
+        and (last.config, last.mode, last.start) == (config, mode, start)
         and last.schema.equals(schema, check_metadata=True)
         and now - last.loaded_at < _REUSE_SECONDS
     ):
@@ -95,7 +97,7 @@ def plan_epoch(
             target = prepare(config, schema, mode, named)
             tiering = TieringRound(target.factory, token=named, mode=mode)
             planned = PlannedEpoch(target.factory, begun(tiering, target.state))
-    _prepared[key] = _Prepared(config, schema, mode, epoch, now, planned.begun.attempts_after, planned.factory)
+    _prepared[key] = _Prepared(config, schema, mode, start, epoch, now, planned.begun.attempts_after, planned.factory)
     return planned
 
 
@@ -105,7 +107,7 @@ def _after_previous(token: Token, checkpoint: Checkpoint | Unreadable) -> Token:
         return token
     try:
         previous = checkpoint.content(token.epoch - 1)
-    except CorruptTable:  # Spark has deleted what it tells by now
+    except (CorruptTable, FileNotFoundError):  # Spark has deleted what it tells by now
         return token
     return token if isinstance(previous, Unreadable) else replace(token, previous=previous)
 

@@ -54,7 +54,7 @@ def write_batch(
     schema = table_schema(df.schema)
     start = "" if query is None else query.run_id
     with naming_commands(config, token), _once(df, config, token, start):
-        planned = plan_epoch(config, schema, chosen, batch_id, f"{location} {start}", lambda: token, found)
+        planned = plan_epoch(config, schema, chosen, batch_id, location, lambda: token, found, start)
         tiering = TieringRound(planned.factory, token=token, mode=chosen)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:

@@ -89,9 +89,10 @@ class BucketBounds:
         latest: The offset after the last one.
         latest_at: When the newest record was written, in ms since the epoch, UTC. None where that is unknown, or there
             is no record.
-        initial: Where a reader starts that has read nothing of the bucket. None for ``earliest``. It may be lower than
-            ``earliest``: the log then serves the range from there to ``latest`` although its records expired, as lake
-            tables do from a snapshot.
+        initial: Where a reader starts that has read nothing of the bucket. None for ``earliest``; or for 0, where the
+            reader has read other buckets of the log and this one came later. It may be lower than ``earliest``: the log
+            then serves the range from there to ``latest`` although its records expired, as lake tables do from a
+            snapshot.
     """
 
     earliest: int

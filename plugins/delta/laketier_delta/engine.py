@@ -67,7 +67,7 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             raise _unreached(location, error) from error
         if _NOT_READ.search(str(error)):
             raise not_read(error, location.uri) from error
-        if lone_entry(location) is not None:
+        if _is_left_over(location):
             raise TableNotFound(
                 "there is no Delta table any more",
                 where=location.uri,
@@ -80,6 +80,13 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             why=str(error).strip(),
             fix="Look at _delta_log: a version, or a part of a checkpoint, is missing or damaged.",
         ) from error
+    except OSError as error:
+        raise _unreached(location, error) from error
+
+
+def _is_left_over(location: Location) -> bool:
+    try:
+        return lone_entry(location) is not None
     except OSError as error:
         raise _unreached(location, error) from error
 

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 
+from laketier.kit.confine import RECORDS
 from laketier_delta.location import LOG, Location
 
 _ENTRY = re.compile(rf"{LOG}/(\d{{20}})\.json")
 _UNFINISHED = re.compile(rf"{LOG}/\d{{20}}\.json(#\d+|\.left-\w+)")
 """Of delta-rs, which writes an entry under another name first; and of `take_back`."""
-_OWN = "_laketier/"
+_OWN = f"{RECORDS}/"
 """The records of pipelines. Without a table they are nothing."""
 
 
@@ -34,7 +35,8 @@ class LoneEntry:
 
 def lone_entry(location: Location) -> LoneEntry | None:
     """The entry that is left of a dropped table; None unless it is the only one of its log, is not the first version,
-    and the folder holds no data file, so that nothing is lost with it. On a disk only. Driver."""
+    and the folder holds no data file, so that nothing is lost with it. On a disk only. Driver. Raises ``OSError`` for a
+    folder that can't be listed."""
     if not location.is_local:
         return None
     try:

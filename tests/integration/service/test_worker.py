@@ -182,6 +182,8 @@ def test_a_table_that_a_worker_does_not_know_yet_is_tried_again(make: Callable[.
     service.lines["new"] = LinesTable(service.folder / "logs", "new").create()
     service.lines["new"].append(1)
     service.worker()  # registers it
+    assert worker.tables.known("src.new") is None
+    assert not worker.tables.is_due, "who only shows it has no source listed"
     worker.work_once()
     assert service.table("new").state is State.FAILED, service.table("new").error
     assert worker.tables.is_due

@@ -166,6 +166,15 @@ def test_row_groups_without_rows_are_passed_over(zone: Path) -> None:
         assert rows(log_of(zone, {"split-bytes": split_bytes})) == ROWS * 2
 
 
+def test_a_large_file_without_rows_has_a_split(zone: Path) -> None:
+    """A plan that left its offset out would be refused, and stop the table."""
+    land_bytes(zone, "1", parquet(), at=1)
+    land_bytes(zone, "2", groups_of(NO_ROWS), at=2)
+    log = log_of(zone, {"split-bytes": 1})
+    assert [(split.start, split.end) for split in log.plan(all_of(log))] == [(0, 1), (1, 2)]
+    assert rows(log) == ROWS
+
+
 def test_a_table_has_the_columns_of_its_first_file_for_good(zone: Path) -> None:
     land_bytes(zone, "1", parquet(), at=1)
     log = log_of(zone, {})

@@ -232,6 +232,7 @@ def test_a_replay_takes_a_record_that_is_a_row_or_told(rows: int, told: Sequence
         (0, (TOMBSTONE,), "`decode` says nothing of 2 of 3 records"),
         (2, (replace(GOOD, offset=9),), "each once"),
         (2, (replace(GOOD, value=b"y"),), "each once"),
+        (2, (replace(GOOD, value=bytearray(b"x")),), "each once"),  # type: ignore[arg-type]
         (2, (GOOD, GOOD), "each once"),
         (2, (replace(GOOD, error=ValueError("no")),), "each once"),  # type: ignore[arg-type]
         (2, (None,), "each once"),

@@ -279,9 +279,9 @@ class LandingLog(TableLog):
         except (pa.ArrowException, Astray, BadValue, FileNotFoundError):
             yield whole  # which the task then finds to be bad
             return
-        for first, last, _, size in row_group_ranges(footer, entry.size, self._options.split_bytes):
-            some = replace(part, groups=(first, last))
-            yield LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=size, payload=some)
+        parts = row_group_ranges(footer, entry.size, self._options.split_bytes)
+        some = [replace(whole, bytes=size, payload=replace(part, groups=(at, to))) for at, to, _, size in parts]
+        yield from some or [whole]  # without rows, too: each offset has a split
 
     def _chosen(self, columns: Sequence[str] | None) -> pa.Schema:
         schema = self._table.schema
