@@ -207,8 +207,8 @@ class TieringWorker:
         try:
             self.tables.discover()
         except BaseException as error:  # noqa: BLE001 - told, and tried again when it is due
-            told = as_told(error, "the tables could not be registered")
-            log.warning("the tables could not be listed; known tables continue: %s", told)
+            told = as_told(error, "the tables could not be listed")
+            log.warning("known tables continue: %s", told)
 
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
