@@ -94,8 +94,8 @@ class LanceIndexMerger(LakeIndexBuilder):
                 why="the table was dropped and made again",
                 fix="Merge the index again.",
             )
-        sizes = [there[unit].size_bytes for unit in part.units]
-        size = None if None in sizes else sum(map(int, sizes))
+        sizes = [size for unit in part.units if (size := there[unit].size_bytes) is not None]
+        told = sum(sizes) if len(sizes) == len(part.units) else None
         segments = [
             Index(
                 uuid=unit,
@@ -109,4 +109,4 @@ class LanceIndexMerger(LakeIndexBuilder):
             )
             for unit in part.units
         ]
-        return segments, size
+        return segments, told
