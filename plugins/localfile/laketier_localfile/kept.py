@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import ConfigError
 from laketier_localfile.names import FILE_FORMAT, PARQUET
-from laketier_localfile.options import FileFormatName, LocalFileOptions
+from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.outside import OUTSIDE
 from laketier_localfile.time_pattern import TIME_PATTERN
 
@@ -15,7 +15,7 @@ from laketier_localfile.time_pattern import TIME_PATTERN
 def refuse_other(options: LocalFileOptions, properties: Mapping[str, str], *, where: str) -> None:
     """Raise `ConfigError` when the options name something else than what a table with these properties keeps."""
     there, asked = properties.get(FILE_FORMAT, PARQUET), options.file_format
-    if asked is not None and asked is not FileFormatName(there):
+    if asked is not None and asked.value != there:
         raise ConfigError(
             f"lake.localfile.file-format is {asked.value}, and the table's files are {there}",
             where=where,

@@ -23,7 +23,9 @@ if "back" in sys.argv:
     assert give_back_memory()
 library.free(library.malloc(20_000_000))  # by default, so much is kept from now on
 before = resident()
-blocks = [library.malloc(60_000) for _ in range(300)]
+blocks = [0] * 300  # a list that grew would lie between them, and keep what is below it
+for number in range(300):
+    blocks[number] = library.malloc(60_000)
 for block in blocks:
     ctypes.memset(ctypes.c_void_p(block), 1, 60_000)
 for block in blocks:
