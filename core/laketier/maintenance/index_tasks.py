@@ -93,8 +93,8 @@ def _forget_peak() -> int:
         _FORGET.write_text("5")
     except OSError:  # no Linux, or a container that forbids it
         return 0
-    process, held = os.getpid(), _resident(_NOW)
-    _least[process] = min(held, _least.get(process, held))
+    process, now = os.getpid(), _resident(_NOW)
+    _least[process] = min(now, _least.get(process, now))
     return _least[process]
 
 

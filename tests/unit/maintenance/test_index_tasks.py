@@ -11,6 +11,7 @@ import pytest
 from dying_builder import DyingBuilder, EnvironmentBuilder, SpillingBuilder
 from laketier.config.indexes import IndexSection
 from laketier.config.sizes import size_of
+from laketier.maintenance import index_tasks
 from laketier.maintenance.index_builds import IndexProgress, build_here, build_in_processes, said_beside
 from laketier.maintenance.index_policy import policy_of
 from laketier.maintenance.index_tasks import build_part
@@ -78,13 +79,20 @@ def test_the_memory_of_each_part_is_told() -> None:
     assert said_beside(IndexProgress("x", 2, 0, 10, 0)) == ""
 
 
-def test_what_a_part_takes_is_told_beside_what_its_process_held_before() -> None:
+def test_what_a_part_takes_is_told_beside_what_its_process_held_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_tasks, "_least", {})
     held = bytearray(100 * MIB)
     held[::4096] = b"x" * len(held[::4096])
     part = replace(plan(UNLIMITED).parts[0], rows=50 * MIB)
     built = build_part(SpillingBuilder(), part, UNLIMITED)
     assert 45 * MIB < built.memory_taken < 100 * MIB < built.base_memory < built.peak_memory
     assert replace(built, base_memory=0).memory_taken == 0, "unknown"
+
+
+def test_what_an_earlier_part_left_is_no_base_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_tasks, "_least", {os.getpid(): MIB})
+    built = build_part(SpillingBuilder(), replace(plan(UNLIMITED).parts[0], rows=MIB), UNLIMITED)
+    assert built.base_memory == MIB
 
 
 def test_variables_that_a_builder_needs_are_there_while_it_builds() -> None:
