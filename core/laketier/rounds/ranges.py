@@ -182,7 +182,7 @@ def next_range(
         if bucket in whole:
             start[bucket], end[bucket] = log.initial or 0, log.latest
             continue
-        first = known.get(bucket, log.earliest if committed is None else 0)
+        first = first_unread(committed, bucket, log)
         if first > log.latest:
             raise TableChanged(
                 f"bucket {bucket!r} ends at offset {log.latest}, and the table has read up to {first}",
@@ -210,6 +210,11 @@ def next_range(
     told = [at for at in written if at is not None]
     left_at = max(told) if told and len(told) == len(written) else None
     return NextRange(wanted, source, skipped, sum(end[bucket] - limited[bucket] for bucket in beyond), left_at)
+
+
+def first_unread(committed: LogOffsets | None, bucket: str, log: BucketBounds) -> int:
+    """Where a bucket without an initial offset goes on. ``committed``: what the table has read up to."""
+    return log.earliest if committed is None else committed.get(bucket, 0)
 
 
 def _limited(start: Mapping[str, int], end: Mapping[str, int], most: int | None) -> dict[str, int]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from laketier.rounds.ranges import first_unread
 from laketier.service.state import Lease
 from laketier.spi import BucketBounds, LogOffsets, LogTable
 
@@ -69,5 +70,7 @@ class CaughtUpTables:
             return None
         if not table.schema.equals(seen.table.schema):
             return None
-        unchanged = all(log.earliest <= seen.end.get(bucket, 0) == log.latest for bucket, log in bounds.items())
+        unchanged = all(
+            log.earliest <= first_unread(seen.end, bucket, log) == log.latest for bucket, log in bounds.items()
+        )
         return seen.end if unchanged else None

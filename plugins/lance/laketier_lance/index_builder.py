@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.looks import below, is_file
@@ -43,18 +43,39 @@ _HINTS = 9  # of the message VectorIndexDetails
 
 
 @dataclass(frozen=True)
-class LanceIndexBuilder(LakeIndexBuilder):
-    """Plain data, picklable. Lance is imported by `build`, in the task's own process. ``model``: what the parts of an
-    index of vectors share. It goes with the builder, and not as a file: so nothing can change or delete it meanwhile,
-    and nothing is left of a build that failed."""
+class BoundedIndexBuilder(LakeIndexBuilder):
+    """The limits of a build or a merge. Plain data, picklable. Lance is imported in the task's own process."""
 
     plan_id: str
     location: str
     options: LanceOptions
     spec: IndexSpec
     snapshot_id: int
-    model: VectorModel | None = None
     resources: IndexResources = UNLIMITED
+
+    def within(self, resources: IndexResources) -> Self:
+        check_resources(self.spec, resources)
+        return replace(self, resources=resources)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return variables(self.spec.kind, self.resources)
+
+    def warm_up(self) -> None:
+        self.opened()
+
+    def opened(self) -> LanceDataset:
+        """The plan's snapshot. Executor. Raises as `open_dataset`, and `OutsideTable`."""
+        refuse_links(self.location)
+        return open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
+
+
+@dataclass(frozen=True)
+class LanceIndexBuilder(BoundedIndexBuilder):
+    """``model``: what the parts of an index of vectors share. It goes with the builder, and not as a file: so nothing
+    can change or delete it meanwhile, and nothing is left of a build that failed."""
+
+    model: VectorModel | None = None
 
     @property
     def needs_training(self) -> bool:
@@ -67,23 +88,10 @@ class LanceIndexBuilder(LakeIndexBuilder):
         codebook = has_codebook(self.spec.kind)
         return replace(self, model=train(dataset, self.spec.column, self.spec.options, codebook=codebook))
 
-    def within(self, resources: IndexResources) -> LanceIndexBuilder:
-        check_resources(self.spec, resources)
-        return replace(self, resources=resources)
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return variables(self.spec.kind, self.resources)
-
-    def warm_up(self) -> None:
-        refuse_links(self.location)
-        open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
-
     def build(self, part: IndexPart) -> BuiltIndexPart:
-        refuse_links(self.location)
         if self.needs_training:
             raise Refused(f"index {self.spec.name!r} has no model yet", where=self.location, fix="Train it first.")
-        dataset = open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
+        dataset = self.opened()
         there = unit_rows(dataset, self.spec.column)
         if not set(part.units) <= set(there):
             raise TableChanged(

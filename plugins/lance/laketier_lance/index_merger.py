@@ -3,27 +3,20 @@ read only where these do not fit into the memory that a part may take."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from laketier.spi import (
-    UNLIMITED,
     BuiltIndexPart,
     IndexPart,
-    IndexResources,
-    IndexSpec,
-    LakeIndexBuilder,
     TableChanged,
     TableError,
 )
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
-from laketier_lance.index_builder import built_part, new_segment
+from laketier_lance.dataset import LANCE_ERRORS, reason
+from laketier_lance.index_builder import BoundedIndexBuilder, built_part, new_segment
 from laketier_lance.index_info import fragment_rows
-from laketier_lance.index_resources import check_resources, is_merged_within, variables
+from laketier_lance.index_resources import is_merged_within
 from laketier_lance.index_units import deletions
-from laketier_lance.location import refuse_links
-from laketier_lance.options import LanceOptions
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -31,35 +24,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LanceIndexMerger(LakeIndexBuilder):
-    """Plain data, picklable. The units of its parts are ids of segments.
+class LanceIndexMerger(BoundedIndexBuilder):
+    """The units of its parts are ids of segments.
 
     Of full text, Lance collects what it merges. Where that is more than a part may take, one segment is built of the
     rows that they cover: that keeps to its limit, and answers alike.
     """
 
-    plan_id: str
-    location: str
-    options: LanceOptions
-    spec: IndexSpec
-    snapshot_id: int
-    resources: IndexResources = UNLIMITED
-
-    def within(self, resources: IndexResources) -> LanceIndexMerger:
-        check_resources(self.spec, resources)
-        return replace(self, resources=resources)
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return variables(self.spec.kind, self.resources)
-
-    def warm_up(self) -> None:
-        refuse_links(self.location)
-        open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
-
     def build(self, part: IndexPart) -> BuiltIndexPart:
-        refuse_links(self.location)
-        dataset = open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
+        dataset = self.opened()
         segments, size = self._segments(dataset, part)
         covered = {int(each) for segment in segments for each in segment.fragment_ids}
         there = {each: rows for each, rows in fragment_rows(dataset).items() if each in covered}

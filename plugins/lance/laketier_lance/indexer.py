@@ -73,7 +73,7 @@ class LanceIndexer(LakeIndexer):
             merger = LanceIndexMerger(plan_id, self._location, self._options, spec, version)
             return IndexPlan(plan_id, spec, mode, version, parts, merger)
         model = self._model(self._find(dataset, spec.name)) if parts and mode is IndexMode.APPEND else None
-        builder = LanceIndexBuilder(plan_id, self._location, self._options, spec, version, model)
+        builder = LanceIndexBuilder(plan_id, self._location, self._options, spec, version, model=model)
         return IndexPlan(plan_id, spec, mode, version, parts, builder)
 
     def resume(self, plan: IndexPlan, max_parts: int) -> IndexPlan:

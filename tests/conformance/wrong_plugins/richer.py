@@ -128,6 +128,21 @@ class RicherSource(Source):
             return rows[name] if name in rows.column_names else pa.chunked_array([], pa.null())
 
 
+class BoundedSource(RicherSource):
+    """Skips files by the least and the greatest of a column's integers, too."""
+
+    def may(self, entry: FileEntry, leaf: spi.Predicate) -> bool:
+        match leaf:
+            case spi.Leaf(column, spi.Op.EQ, int() as value) if found := self.numbers(entry, column):
+                return min(found) <= value <= max(found)
+            case spi.Leaf(column, spi.Op.GT, int() as value) if found := self.numbers(entry, column):
+                return max(found) > value
+        return super().may(entry, leaf)
+
+    def numbers(self, entry: FileEntry, name: str) -> list[int]:
+        return [value for value in self.column(entry, name).to_pylist() if type(value) is int]
+
+
 @dataclass(frozen=True)
 class RicherFeed(spi.LakeFeed):
     """All rows of the files that each manifest removed, and then all rows of those that it added."""

@@ -54,6 +54,19 @@ class SievingSource(Source):
         return batch.filter(pc.greater(batch[column], split.payload.number))
 
 
+class FirstPartSource(SievingSource):
+    """Takes the first part of a condition for the whole of it."""
+
+    whole: ClassVar[type[spi.And] | type[spi.Or]]
+
+    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
+        whole = next((f for f in request.filters if isinstance(f, self.whole) and takes(f.children[0])), None)
+        if whole is None:
+            return super().plan(request)
+        others = tuple(each for each in request.filters if each is not whole)
+        return super().plan(replace(request, filters=(whole.children[0], *others)))
+
+
 def takes(leaf: spi.Predicate) -> bool:
     return isinstance(leaf, spi.Leaf) and leaf.op is spi.Op.GT and type(leaf.value) is int
 

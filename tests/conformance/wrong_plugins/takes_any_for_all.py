@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from richer import RicherSource, richer
+from richer import BoundedSource, richer
 
 from laketier import spi
 from laketier.kit.manifests import FileEntry
@@ -12,21 +12,14 @@ CAUGHT_BY = "test_source.py::test_a_filter_loses_no_row_and_adds_none[or]"
 SAYS = "rows of the filter 'or'"
 
 
-class BoundedSource(RicherSource):
+class AllSource(BoundedSource):
     def may(self, entry: FileEntry, leaf: spi.Predicate) -> bool:
         match leaf:
             case spi.Or(children) | spi.And(children):
                 return all(self.may(entry, child) for child in children)
-            case spi.Leaf(column, spi.Op.EQ, int() as value) if found := self.numbers(entry, column):
-                return min(found) <= value <= max(found)
-            case spi.Leaf(column, spi.Op.GT, int() as value) if found := self.numbers(entry, column):
-                return max(found) > value
         return super().may(entry, leaf)
-
-    def numbers(self, entry: FileEntry, name: str) -> list[int]:
-        return [value for value in self.column(entry, name).to_pylist() if type(value) is int]
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return richer("takes-any-for-all", source=BoundedSource)
+    return richer("takes-any-for-all", source=AllSource)

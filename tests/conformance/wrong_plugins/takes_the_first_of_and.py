@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from sieving import SievingSource, sieving, takes
+from sieving import FirstPartSource, sieving
 
 from laketier import spi
 from laketier.registry import hookimpl
@@ -13,16 +11,10 @@ CAUGHT_BY = "test_source.py::test_a_filter_loses_no_row_and_adds_none[and-first]
 SAYS = "rows of the filter 'and-first'"
 
 
-class PartSource(SievingSource):
-    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
-        whole = next((f for f in request.filters if isinstance(f, spi.And) and takes(f.children[0])), None)
-        if whole is None:
-            return super().plan(request)
-        first = whole.children[0]
-        others = tuple(each for each in request.filters if each is not whole)
-        return super().plan(replace(request, filters=(first, *others)))
+class AndSource(FirstPartSource):
+    whole = spi.And
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return sieving("takes-the-first-of-and", PartSource)
+    return sieving("takes-the-first-of-and", AndSource)
