@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,7 +105,7 @@ def _connect(settings: CatalogSettings) -> Catalog:
     if properties.get("type") != "rest":
         properties.setdefault("warehouse", settings.warehouse)
     try:
-        return load_catalog(settings.name, **properties)
+        return _opened(lambda: load_catalog(settings.name, **properties))
     except Exception as error:  # noqa: BLE001 - a catalog may raise what it likes; all of it is the user's setting
         raise ConfigError(
             f"the Iceberg catalog {settings.name!r} can't be opened",
@@ -128,25 +128,34 @@ def _embedded(settings: CatalogSettings) -> Catalog:
     uri = f"sqlite:///{quote(str(settings.database))}?timeout={LOCK_SECONDS}"
     properties = {"uri": uri, "warehouse": settings.warehouse, "py-io-impl": DURABLE_IO}
     try:
-        return EmbeddedCatalog(settings.name, **properties)
-    except DatabaseError:
-        # Two processes made the catalog's tables at once and this one came second: now they are there.
+        return _opened(lambda: EmbeddedCatalog(settings.name, **properties))
+    except OperationalError as error:
+        if "locked" in str(error.orig):
+            raise
+        raise ConfigError(
+            f"the catalog file {settings.database} can't be opened",
+            why=str(error.orig),
+            fix="Check the folder's permissions.",
+        ) from error
+    except DatabaseError as error:
+        raise ConfigError(
+            f"the catalog file {settings.database} can't be opened",
+            why=str(error.orig),
+            fix=_RESTORE,
+        ) from error
+
+
+def _opened(make: Callable[[], Catalog]) -> Catalog:
+    """What ``make`` returns. A SQL catalog looks for its two tables, and makes what is not there. Each one that another
+    process makes in between ends ``make`` by an error of the database, so the third call can't meet one more."""
+    for _ in range(2):
         try:
-            return EmbeddedCatalog(settings.name, **properties)
-        except OperationalError as error:
-            if "locked" in str(error.orig):
+            return make()
+        except Exception as error:
+            raised = sys.modules.get("sqlalchemy.exc")
+            if raised is None or not isinstance(error, raised.DatabaseError) or "locked" in str(error.orig):
                 raise
-            raise ConfigError(
-                f"the catalog file {settings.database} can't be opened",
-                why=str(error.orig),
-                fix="Check the folder's permissions.",
-            ) from error
-        except DatabaseError as error:
-            raise ConfigError(
-                f"the catalog file {settings.database} can't be opened",
-                why=str(error.orig),
-                fix=_RESTORE,
-            ) from error
+    return make()
 
 
 def sync_embedded(settings: CatalogSettings) -> None:

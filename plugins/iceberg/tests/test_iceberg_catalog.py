@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import pickle
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sqlalchemy import Engine, event
 
 from laketier.cli.demo.verify import evaluate
 from laketier.config import parse_options
@@ -272,6 +275,28 @@ def test_a_file_that_is_no_catalog_is_a_setting_to_mend(warehouse: Path) -> None
     storage = IcebergStorage(LakeStorageConfig(str(warehouse), IcebergOptions()))
     with pytest.raises(ConfigError, match=r"catalog\.db can't be opened"):
         storage.catalog().list_tables()
+
+
+@pytest.mark.parametrize("embedded", [True, False], ids=["embedded", "sql"])
+def test_another_process_makes_each_table_of_a_catalog_first(tmp_path: Path, embedded: bool) -> None:
+    file = tmp_path / "catalog.db"
+    settings = Passthrough({} if embedded else {"type": "sql", "uri": f"sqlite:///{file}"})
+    storage = IcebergStorage(LakeStorageConfig(str(tmp_path), IcebergOptions(catalog=settings)))
+    made: list[str] = []
+
+    def first(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "CREATE TABLE" in statement:
+            with contextlib.closing(sqlite3.connect(file)) as other:
+                other.execute(statement)
+            made.append(statement.split()[2])
+
+    event.listen(Engine, "before_cursor_execute", first)
+    try:
+        info = storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
+    finally:
+        event.remove(Engine, "before_cursor_execute", first)
+    assert made == ["iceberg_tables", "iceberg_namespace_properties"]
+    assert storage.catalog().list_tables() == [info.path]
 
 
 @pytest.mark.parametrize(
