@@ -108,6 +108,11 @@ def test_what_a_build_may_take_and_what_it_took(where: list[str], tmp_path: Path
     assert isinstance(memory, list)
     assert len(memory) == 3, "two parts, and one of both"
     assert min(memory) > 10_000_000
+    taken = built["memory_taken_by_parts"]
+    assert isinstance(taken, list)
+    assert len(taken) == 3
+    assert all(0 <= part < held for part, held in zip(taken, memory, strict=True))
+    assert max(taken) > 1_000_000, "a part of full text loads Lance's code for it, at least"
     wrong = call("create", *where, "id", "zonemap", "--memory", "64MiB")
     assert isinstance(wrong.exception, FeatureNotSupported)
     wrong = call("create", *where, "id", "btree", "--memory", "much")

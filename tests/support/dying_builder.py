@@ -21,7 +21,7 @@ class DyingBuilder(LakeIndexBuilder):
 
 
 class EnvironmentBuilder(LakeIndexBuilder):
-    """Says what it sees of a variable that it asks for, before it builds and then."""
+    """Says what it sees of a variable that it asks for, before it builds and then, and in which process."""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -32,7 +32,7 @@ class EnvironmentBuilder(LakeIndexBuilder):
 
     def build(self, part: IndexPart) -> BuiltIndexPart:
         seen = f"{self.before} {os.environ.get('LAKETIER_TEST_READS')}"
-        return BuiltIndexPart("p", part, "s", 1, seen, part.rows, 1, "")
+        return BuiltIndexPart("p", part, "s", 1, seen, part.rows, 1, str(os.getpid()))
 
 
 class SpillingBuilder(LakeIndexBuilder):

@@ -224,6 +224,7 @@ def _build(
 ) -> None:
     several = processes or default_processes()
     memory: list[int] = []
+    taken: list[int] = []
     kept = 0
     with index_progress() as told:
 
@@ -231,6 +232,7 @@ def _build(
             nonlocal kept
             told(done)
             memory.extend(done.memory[-1:])
+            taken.extend(done.taken[-1:])
             kept = max(kept, done.parts_kept)
 
         built = build_index(
@@ -244,7 +246,7 @@ def _build(
             resources=limits,
             max_segments=max_segments,
         )
-    print_index(built, json=json, peak_memory_of_parts=memory, parts_kept=kept)
+    print_index(built, json=json, peak_memory_of_parts=memory, memory_taken_by_parts=taken, parts_kept=kept)
 
 
 def _resources(memory: str | None, partition_size: str | None, spill: str | None) -> IndexResources:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from laketier.config.suggest import did_you_mean
 from laketier.kit import failpoint
-from laketier.maintenance.index_tasks import build_part
+from laketier.maintenance.index_tasks import build_part, needs_own_process
 from laketier.spi import (
     UNLIMITED,
     BuiltIndexPart,
@@ -208,8 +208,8 @@ def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPar
 
 
 def build_here(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
-    """Build part after part in this process, or in one of their own where the resources need that. A `BuildParts`."""
-    if plan.resources.needs_own_process:
+    """Build part after part in this process, or in one of their own where they need that. A `BuildParts`."""
+    if needs_own_process(plan.builder, plan.resources):
         yield from build_in_processes(1)(plan)
         return
     for part in plan.parts:

@@ -25,13 +25,18 @@ PART_BEGUN, PART_DONE = "index.part_begun", "index.part_done"
 """Failpoints of the task: before its part is built, and after, before the driver knows."""
 
 
+def needs_own_process(builder: LakeIndexBuilder, resources: IndexResources) -> bool:
+    """Whether `build_part` sets variables of its process, which others in it would see, and would find changed."""
+    return resources.needs_own_process or bool(builder.environment)
+
+
 def build_part(builder: LakeIndexBuilder, part: IndexPart, resources: IndexResources) -> BuiltIndexPart:
     """Build a part. Executor.
 
     Args:
         builder: The builder of the plan.
         part: The part.
-        resources: Those of the plan. Where they need a process of their own, this is one.
+        resources: Those of the plan. Where it `needs_own_process`, this is one.
 
     Returns:
         What was built, with the memory that the process held.

@@ -24,7 +24,8 @@ class IndexResources:
 
     @property
     def needs_own_process(self) -> bool:
-        """Whether they are set as variables of the process: then nothing else may run in it."""
+        """Whether they are set as variables of the process: then nothing else may run in it. So it is with any
+        `LakeIndexBuilder.environment`, whatever the limits are."""
         return self.memory is not None or self.spill is not None
 
 

@@ -1,5 +1,4 @@
-"""Merging segments of an index, on an executor: one that covers what they covered, made of their files. The column is
-read only where these do not fit into the memory that a part may take."""
+"""Merging segments of an index, on an executor: one that covers what they covered."""
 
 from __future__ import annotations
 
@@ -25,11 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LanceIndexMerger(BoundedIndexBuilder):
-    """The units of its parts are ids of segments.
-
-    Of full text, Lance collects what it merges. Where that is more than a part may take, one segment is built of the
-    rows that they cover: that keeps to its limit, and answers alike.
-    """
+    """The units of its parts are ids of segments. The new one is made of their files, or, where `is_merged_within` says
+    no, of the rows that they cover: such a build keeps to its limit, and answers alike."""
 
     def build(self, part: IndexPart) -> BuiltIndexPart:
         dataset = self.opened()

@@ -60,6 +60,13 @@ def test_without_limits_parts_are_built_in_this_process() -> None:
     assert {each.settings.partition(" ")[0] for each in build_here(plan(UNLIMITED))} == {str(os.getpid())}
 
 
+@pytest.mark.parametrize("resources", [UNLIMITED, IndexResources(partition_size=MIB)])
+def test_a_builder_with_variables_has_a_process_of_its_own(resources: IndexResources) -> None:
+    built = list(build_here(replace(plan(resources), builder=EnvironmentBuilder())))
+    assert [each.settings for each in built] == ["few few"] * 2
+    assert str(os.getpid()) not in {each.payload for each in built}
+
+
 def test_workers_bound_the_processes() -> None:
     built = list(build_in_processes(4)(plan(IndexResources(workers=1), parts=3)))
     assert len({each.settings.partition(" ")[0] for each in built}) == 1
