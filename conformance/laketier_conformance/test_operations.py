@@ -49,13 +49,15 @@ def test_an_operation_is_cut_off(
     pytestconfig: pytest.Config,
 ) -> None:
     """Some of its steps in turn: it is killed before one, one fails, the answer to one is lost. And the power is cut at
-    some moments of a whole one, and after its answer."""
+    some moments of a whole one, and after its answer. Of a tool of others half as many: its steps are its own affair,
+    and what the format makes of each is asked all the same."""
     if operation.hook and getattr(harness, operation.hook) is None:
         unproven(f"{operation.name} of others, cut off", f"the harness has no {operation.hook}")
         return
     lake.create(name=BESIDE).append(0)
     beside = seen(lake, BESIDE)
-    some = (pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed"))
+    most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    some = (-(-most // 2) if operation.hook else most, seed)
     first = Asked.of(operation, lake, 0)
     cuts.restart()
     left = left_for(operation.hook, lake.table(NAME)) if operation.hook else None
@@ -68,7 +70,7 @@ def test_an_operation_is_cut_off(
     if operation.hook and not is_less(left_for(operation.hook, lake.table(NAME)), left):
         unproven(f"{operation.name} of others, cut off", f"nothing tells that the harness's {operation.hook} did it")
     powerless = [cuts.within[at] for at in spread(len(cuts.within), *some)] + cuts.after
-    for number, (decided, at, how) in enumerate(_cut_off(cuts, whole, some), start=1):
+    for number, (decided, at, how) in enumerate(_cut_off(cuts, whole, some, operation), start=1):
         asked = Asked.of(operation, lake, number)
         disk = cuts.restart() if decided == errno.EIO else None
         _is_cut_off(asked, cuts.runs.run(at=at, decided=decided, disk=disk, **how, **asked.request), decided, cuts)
@@ -125,14 +127,14 @@ def _rival(asked: Asked, children: Callable[[int], list[Child]]) -> Child:
     return rival
 
 
-def _cut_off(cuts: PowerCuts, whole: Run, some: Of) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _cut_off(cuts: PowerCuts, whole: Run, some: Of, operation: Operation) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """What is decided, at which step, and which steps count."""
     kills = [step for step in whole.steps if step.call not in SYNCS]
     each = [step for step, _ in itertools.groupby(whole.steps)]
     sends = [step for step in each if step.is_send]
     most, seed = some
     if most and max(len(kills), len(each), len(sends), len(cuts.within)) > most:
-        what = "of operations that are no append"
+        what = "of operations of others" if operation.hook else "of operations that are no append"
         cuts.runs.sight.strides[f"{what}, {most} steps by the seed {seed}; --lake-steps=0 takes each"] = None
     for at in spread(len(kills), *some):
         yield KILL, at, {"but": SYNCS}

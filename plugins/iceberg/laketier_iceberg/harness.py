@@ -1,12 +1,12 @@
-"""The harness of this format for the conformance suite: a foreign rollback, expiry and deletes. Not used otherwise.
-pyiceberg can't compact."""
+"""The harness of this format for the conformance suite: a foreign rollback, expiry, compaction and deletes. Not used
+otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from laketier.spi import LakeStorage, TableInfo
+from laketier.spi import LakeStorage, ScanRequest, TableInfo, WriterInitContext, new_attempt_id
 from laketier_iceberg.storage import IcebergStorage
 
 
@@ -27,6 +27,33 @@ class IcebergHarness:
         current = loaded.metadata.current_snapshot_id
         old = [snapshot.snapshot_id for snapshot in loaded.snapshots() if snapshot.snapshot_id != current]
         loaded.maintenance.expire_snapshots().by_ids(old).commit()
+
+    def compact(self, storage: LakeStorage, table: TableInfo) -> None:
+        """What Spark's ``rewrite_data_files`` leaves: a snapshot of the operation ``replace``, whose one file has the
+        rows of all others. pyiceberg makes no such snapshot, so this plugin's own parts make it. A table without
+        partitions."""
+        from pyiceberg.table.snapshots import Operation, Summary
+
+        from laketier_iceberg.data_files import data_files
+        from laketier_iceberg.snapshot_writer import SnapshotWriter
+        from laketier_iceberg.transaction import Leaving, StagedSnapshot, stage
+
+        assert isinstance(storage, IcebergStorage)
+        source, factory = storage.source(table), storage.tiering_factory(table)
+        plan = source.plan(ScanRequest())
+        writer = factory.create_writer(WriterInitContext(new_attempt_id()))
+        for split in plan.splits:
+            for rows in source.read(split, plan.schema):
+                writer.write(rows)
+        loaded = storage.load(table.path)
+        files = data_files(loaded, [writer.complete()], factory.plan.base)
+        leaving = Leaving.of(loaded, {task.file.file_path for task in loaded.scan().plan_files()})
+        staged = stage(loaded, files, {}, replace=False, leaving=leaving)
+        told = staged.snapshot.summary
+        assert told is not None
+        summary = Summary(Operation.REPLACE, **told.additional_properties)
+        snapshot = staged.snapshot.model_copy(update={"summary": summary})
+        StagedSnapshot(loaded, snapshot, SnapshotWriter(loaded)).publish()
 
     def delete_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None:
         """pyiceberg's own ``delete``, which copies what is left of a file."""
