@@ -8,6 +8,9 @@ from enum import StrEnum
 from laketier.config.indexes import IndexSection
 from laketier.spi import UNLIMITED, IndexInfo, IndexMode, IndexResources, IndexSpec
 
+_SLACK_MS = 60_000
+"""Hosts' clocks differ. A part that is dated further ahead was built by a clock that is wrong."""
+
 
 @dataclass(frozen=True)
 class IndexPolicy:
@@ -74,7 +77,8 @@ def decide_index(info: IndexInfo | None, rows: int, policy: IndexPolicy, now: in
     """Decide what an index needs next. Pure: each step changes ``info``, so ask again after it, until there is nothing.
 
     Rows that were deleted come first, as building anew also appends and merges; then rows that are not indexed; then
-    the number of segments. An age that lies in the future (by another host's clock) counts as none.
+    the number of segments. Of a part whose date lies in the future, by the clock of the host that built it, the age is
+    unknown: rows behind it are indexed, as the wait for them would be as long as that clock is wrong by.
 
     Args:
         info: The index as it is. None where there is none.
@@ -98,7 +102,7 @@ def decide_index(info: IndexInfo | None, rows: int, policy: IndexPolicy, now: in
     if info.rows_not_indexed:
         if policy.max_unindexed_rows is not None and info.rows_not_indexed >= policy.max_unindexed_rows:
             return IndexDecision(IndexStep.APPEND, f"{info.rows_not_indexed} rows are not indexed")
-        age = None if info.built_at is None else (now - info.built_at) / 1000
+        age = None if info.built_at is None or info.built_at > now + _SLACK_MS else (now - info.built_at) / 1000
         limit = policy.max_unindexed_seconds
         if limit is not None and (age is None or age >= limit):
             told = "unknown" if age is None else f"{age:.0f} s"

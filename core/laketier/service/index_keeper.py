@@ -16,13 +16,14 @@ from laketier.maintenance.table_policies import policies_of_table, with_those_of
 from laketier.registry import Lake, open_lake
 from laketier.rounds.configured_indexes import refuse_key
 from laketier.service.state import IndexFigures, StateError, StateStore, UpkeepLease, Worker
+from laketier.service.state.upkeep_records import LONGEST_LOOK_SECONDS
 from laketier.service.tables import ServiceTables
 from laketier.spi import BuiltIndexPart, IndexPlan, LaketierError, StorageError, TableNotFound
 
 log = logging.getLogger(__name__)
 
 _LOOKS_PER_AGE = 4
-_LOOK_SECONDS = (1.0, 30.0)
+_LOOK_SECONDS = (1.0, LONGEST_LOOK_SECONDS)
 """A table is looked at again after a fourth of the age that its policies allow, but within these."""
 _RENEWALS_PER_LEASE = 4
 

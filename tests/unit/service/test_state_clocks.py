@@ -42,6 +42,31 @@ def test_a_failure_that_is_tried_again_in_days(store: StateStore, clock: Clock) 
     assert len(store.acquire(A, 1, 30)) == 1
 
 
+def test_the_upkeep_of_indexes_that_a_dead_worker_has(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Success())
+    clock.pass_seconds(10 * DAY)
+    assert store.take_upkeep(A, {"s.t"}, 30) is not None
+    clock.pass_seconds(-10 * DAY)
+    assert store.take_upkeep(B, {"s.t"}, 30) is not None
+    assert store.take_upkeep(A, {"s.t"}, 30) is None, "the new lease counts"
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_the_upkeep_of_indexes_that_is_due_in_days(store: StateStore, clock: Clock, failed: bool) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Success())
+    clock.pass_seconds(10 * DAY)
+    for off in (-10 * DAY, 0):
+        kept = store.take_upkeep(A, {"s.t"}, 30)
+        assert kept is not None
+        store.end_upkeep(kept, [], 0, failed=failed, again_seconds=30)
+        clock.pass_seconds(off)
+    assert store.take_upkeep(A, {"s.t"}, 30) is None, "now it is due after its wait"
+
+
 @pytest.mark.parametrize("off", [-10 * DAY, 10 * DAY])
 def test_the_clock_of_a_rounds_host(store: StateStore, clock: Clock, off: int) -> None:
     """What a worker says of when it read is taken for a time of the round, and of no other."""

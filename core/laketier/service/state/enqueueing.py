@@ -13,13 +13,11 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, cast, select
 
 from laketier.service.schedule import State, move
 from laketier.service.state import deaths
-from laketier.service.state.records import SLACK_MS, RegisteredTable
+from laketier.service.state.records import LEASES, SLACK_MS, RegisteredTable
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES, state_is
 
 _SECOND = 1000
-_LEASES = 10
-"""Other workers' leases may be longer than one's own, while their files are changed one by one; hardly by so much."""
 
 
 def enqueue_due(connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int) -> None:
@@ -28,7 +26,7 @@ def enqueue_due(connection: Connection, service: str, lease_ms: int, longest_wai
     freshness = cast(TABLES.c.freshness_seconds, BigInteger) * _SECOND  # in ms, a month is more than an int32
     is_due = (due <= now) | (due - freshness > now + SLACK_MS)
     may_try = (again <= now) | (again > now + longest_wait_ms + SLACK_MS)
-    has_run_out = (until <= now) | (until > now + _LEASES * lease_ms + SLACK_MS)
+    has_run_out = (until <= now) | (until > now + LEASES * lease_ms + SLACK_MS)
     _enqueue(connection, service, state_is(State.NEW, State.SCHEDULED) & is_due, lambda t: min(t.due_at, now))
     _enqueue(connection, service, state_is(State.FAILED) & may_try, lambda t: min(t.next_try_at or now, now))
     expired = _due(connection, service, state_is(State.TIERING) & has_run_out)

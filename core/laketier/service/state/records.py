@@ -14,6 +14,8 @@ from laketier.service.state.upkeep_records import Upkeep
 
 SLACK_MS = 60_000
 """A time of the database that is further ahead of its clock was written while that clock was wrong."""
+LEASES = 10
+"""Other workers' leases may be longer than one's own, while their files are changed one by one; hardly by so much."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -178,7 +178,8 @@ class StateStore:
         with self._database.write() as connection:
             self._database.lock(connection, f"laketier upkeep {self.service}")
             now, ms = self._now(connection), round(lease_seconds * 1000)
-            return upkeep.take(connection, self.service, worker.id, names, ms, now, due=due)
+            longest = round(self._backoff.longest_seconds * 1000)
+            return upkeep.take(connection, self.service, worker.id, names, ms, now, longest, due=due)
 
     def renew_upkeep(self, lease: UpkeepLease, lease_seconds: float) -> bool:
         """Keep it for as long again; whether nobody else has taken it over."""

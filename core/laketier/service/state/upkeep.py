@@ -1,6 +1,7 @@
 """The upkeep of indexes: which table is looked at next, by which worker, and what became of its indexes. Each function
 is a part of one transaction. A lease keeps two workers from building the same; if it runs out too early both build, and
-the lake lets one of them publish."""
+the lake lets one of them publish. As in `enqueueing`, times further off than any that would be written now are not
+waited for."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from dataclasses import asdict
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from laketier.service.schedule import State
+from laketier.service.state.records import LEASES, SLACK_MS
 from laketier.service.state.rows import storable
 from laketier.service.state.tables import TABLES, UPKEEP
-from laketier.service.state.upkeep_records import IndexFigures, Upkeep, UpkeepLease
+from laketier.service.state.upkeep_records import LONGEST_LOOK_SECONDS, IndexFigures, Upkeep, UpkeepLease
 from laketier.spi.redaction import redacted
 
 _ERROR_CHARACTERS = 4000
@@ -21,19 +23,29 @@ _OUT = (State.DROPPED.value, State.RECREATED.value, State.PAUSED.value)
 
 
 def take(
-    connection: Connection, service: str, worker: str, names: Collection[str], lease_ms: int, now: int, *, due: bool
+    connection: Connection,
+    service: str,
+    worker: str,
+    names: Collection[str],
+    lease_ms: int,
+    now: int,
+    longest_wait_ms: int,
+    *,
+    due: bool,
 ) -> UpkeepLease | None:
     """Lease one of ``names`` that was tiered and that nobody looks after, the longest due first. ``due``: only one that
-    is due."""
+    is due. ``longest_wait_ms``: after failures."""
+    until, again = UPKEEP.c.lease_until, UPKEEP.c.due_at
+    longest = max(longest_wait_ms, round(LONGEST_LOOK_SECONDS * 1000))
     query = (
         select(TABLES.c.id, TABLES.c.source, TABLES.c.source_table, UPKEEP)
         .select_from(TABLES.outerjoin(UPKEEP, UPKEEP.c.tiering_table == TABLES.c.id))
         .where(TABLES.c.service == service, TABLES.c.state.not_in(_OUT), TABLES.c.last_tiered_at.is_not(None))
-        .where(or_(UPKEEP.c.worker.is_(None), UPKEEP.c.lease_until <= now))
+        .where(or_(UPKEEP.c.worker.is_(None), until <= now, until > now + LEASES * lease_ms + SLACK_MS))
         .order_by(UPKEEP.c.due_at.is_not(None), UPKEEP.c.due_at, TABLES.c.id)
     )
     if due:
-        query = query.where(or_(UPKEEP.c.due_at.is_(None), UPKEEP.c.due_at <= now))
+        query = query.where(or_(again.is_(None), again <= now, again > now + longest + SLACK_MS))
     for row in connection.execute(query):
         name = f"{row.source}.{row.source_table}"
         if name not in names:

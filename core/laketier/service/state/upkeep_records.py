@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LONGEST_LOOK_SECONDS = 30.0
+"""A table whose last look went well is looked at again after so long, or earlier."""
+
 
 @dataclass(frozen=True)
 class IndexFigures:
