@@ -51,6 +51,8 @@ class Answers:
 
     ids: np.ndarray
     far: np.ndarray
+    cpu: float
+    """Seconds of a question, of all threads."""
 
 
 def hashed(texts: list[str]) -> np.ndarray:
@@ -65,16 +67,18 @@ def hashed(texts: list[str]) -> np.ndarray:
     return vectors
 
 
-def asked(location: str, questions: np.ndarray, metric: str, ef: int | None = None) -> Answers:
+def asked(location: str, questions: np.ndarray, metric: str, ef: int | None = None, probes: int = PROBES) -> Answers:
     """Put each question to pylance. ``ef``: of a graph, None for pylance's choice."""
     dataset = lance.dataset(location)
     ids, far = [], []
+    began = time.process_time()
     for vector in questions:
-        nearest = {"column": "v", "q": vector, "k": BEST, "nprobes": PROBES, "metric": metric, "ef": ef}
+        nearest = {"column": "v", "q": vector, "k": BEST, "nprobes": probes, "metric": metric, "ef": ef}
         rows = dataset.to_table(["id", "_distance"], nearest=nearest)
         ids.append(rows["id"].to_pylist())
         far.append(rows["_distance"].to_pylist())
-    return Answers(np.array(ids), np.array(far, np.float64))
+    cpu = (time.process_time() - began) / len(questions)
+    return Answers(np.array(ids), np.array(far, np.float64), cpu)
 
 
 def compared(one: Answers, other: Answers) -> tuple[int, int, int]:
@@ -112,9 +116,10 @@ def run(
     walks: tuple[int | None, ...] = (None,),
     only: str = "",
     several: tuple[int, ...] = PARTS,
+    partitions: int | None = None,
 ) -> tuple[Section, bool]:
     """A row for each kind, metric, number of parts and of candidates of a walk (``walks``). ``only``: of kinds with
-    this text."""
+    this text. ``partitions``: of graphs; all of them are looked into."""
     values = {"lake.format": "lance", "lake.warehouse": str(folder), "lake.table": "bench.vectors"}
     (folder / "bench").mkdir(parents=True)
     location = str(folder / "bench" / "vectors.lance")
@@ -127,7 +132,9 @@ def run(
     right = True
     for kind, metric, options in (case for case in CASES if only in case[0].value):
         indexer = lake.indexer(lake.load_table())
-        spec = IndexSpec(NAME, "v", kind, {"metric": metric, **options})
+        graph = "hnsw" in kind.value
+        chosen = {"num_partitions": partitions} if graph and partitions is not None else {}
+        spec = IndexSpec(NAME, "v", kind, {"metric": metric, **options, **chosen})
         model = None
         single: dict[int | None, Answers] = {}
         for parts in (1, *several):
@@ -139,9 +146,8 @@ def run(
             info = indexer.publish(plan, [builder.build(part) for part in plan.parts])
             if len(info.segments) != parts:
                 raise AssertionError(f"{len(info.segments)} segments, not {parts}")
-            graph = "hnsw" in kind.value
             for ef in walks if graph else (None,):
-                found = asked(location, questions, metric, ef)
+                found = asked(location, questions, metric, ef, max(PROBES, partitions or 0) if graph else PROBES)
                 equal, same, different = compared(single.setdefault(ef, found), found)
                 hits = recall(found, truth, vectors, questions) if metric == "l2" else None
                 if graph and hits is not None and recall(single[ef], truth, vectors, questions) - hits > 0.01:
@@ -157,6 +163,7 @@ def run(
                         "others equally far": same,
                         "different": different,
                         "recall": "" if hits is None else f"{hits:.4f}",
+                        "CPU, ms": f"{found.cpu * 1000:.2f}",
                     }
                 )
             progress.print(f"  {kind} {metric} {parts}: {time.perf_counter() - began:.1f} s", style="dim")
@@ -174,6 +181,7 @@ def main() -> None:
     )
     parser.add_argument("--only", default="", help="only kinds whose name has this text")
     parser.add_argument("--parts", type=int, nargs="+", default=PARTS, help="parts beside the one (2 4 8)")
+    parser.add_argument("--partitions", type=int, help="of graphs, all looked into (4)")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
     given = parser.parse_args()
@@ -184,7 +192,8 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     told = Console(stderr=True)
     asked_of, questions = vectors[: given.rows], vectors[given.rows :]
-    section, right = run(folder, asked_of, questions, told, tuple(given.ef or (None,)), given.only, tuple(given.parts))
+    walks, parts = tuple(given.ef or (None,)), tuple(given.parts)
+    section, right = run(folder, asked_of, questions, told, walks, given.only, parts, given.partitions)
     show(section, Console(width=150))
     if given.json:
         save([section], {"rows": given.rows, "ef": given.ef or []}, given.json)

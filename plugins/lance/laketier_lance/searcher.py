@@ -250,7 +250,7 @@ class LanceSearchSnapshot(SearchSnapshot):
             unused = f"column {column!r} has no index of vectors"
         elif not indexed:
             unused = f"index {index.name!r} is of metric {made_for}, and the query of {metric}"
-        walk = kept_candidates(query, k, index if indexed else None, unused, self._name)
+        walk = kept_candidates(query, k, index if indexed else None, self._rows, unused, self._name)
         asked_for = pa.array(query.vector, pa.float64()).cast(kind.value_type)
         self._check_vector(asked_for, metric, column)
         nearest: dict[str, Any] = {

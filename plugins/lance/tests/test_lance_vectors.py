@@ -33,6 +33,7 @@ from laketier.spi import (
     Refused,
     TableError,
 )
+from laketier_lance.graph_walk import as_lance_takes_it, kept_candidates
 from laketier_lance.index_settings import LANCE_KINDS
 from laketier_lance.vector_model import model_of
 
@@ -305,6 +306,16 @@ def test_ef_reaches_the_library(vectors) -> None:
     assert narrow + 0.2 < chosen < wide
     assert search(vectors, questions()[0], ef=10, refine=20)[0], "Lance refuses an ef below what it fetches"
     assert len(search(vectors, questions()[0], k=1000, refine=1)[0]) > 900
+
+
+def test_the_largest_segment_says_how_many_candidates_a_walk_keeps(vectors) -> None:
+    rows = dict.fromkeys(range(8), 5_000) | {0: 15_000}
+    for parts, kept in ((4, 452), (1, 320 * 5**0.5)):
+        create(vectors, spec(IndexKind.IVF_HNSW_FLAT), parts, IndexMode.REPLACE)
+        (index,) = vectors.open().describe_indices()
+        assert len(index.segments) == parts
+        walk = kept_candidates(Nearest((0.0,)), 10, index, rows, "", "t")
+        assert as_lance_takes_it(walk, 10)["ef"] == int(kept)
 
 
 def test_ef_is_for_graphs(vectors) -> None:
