@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ Stats = Mapping[str, tuple[str | None, str | None, int]]
 MAX_COLUMNS = 32
 MAX_TEXT = 64
 _MAGIC = b"PAR1"
+_EPOCH = datetime(1970, 1, 1)
 
 
 def footer_digest(file: BinaryIO, size: int) -> str:
@@ -89,11 +91,22 @@ def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _bounds(groups: list[Any]) -> tuple[str | None, str | None]:
+    ends = [_ends(group) for group in groups]
     try:
-        low = partition_text(min(group.min for group in groups))
-        high = partition_text(max(group.max for group in groups))
+        low = partition_text(min(low for low, _ in ends))
+        high = partition_text(max(high for _, high in ends))
     except (ValueError, OverflowError):
         # Parquet's moments and days reach further than Python's.
         return None, None
     short = low is not None and high is not None and max(len(low), len(high)) <= MAX_TEXT
     return (low, high) if short else (None, None)
+
+
+def _ends(group: Any) -> tuple[Any, Any]:
+    """The least and the greatest value of a row group. Moments are those of UTC, without a zone: Arrow makes them with
+    pandas, whose import takes a new process longer than all else that it does to stage a file."""
+    if group.logical_type.type == "TIMESTAMP":
+        unit = json.loads(group.logical_type.to_json())["timeUnit"]
+        if unit in ("milliseconds", "microseconds"):
+            return _EPOCH + timedelta(**{unit: group.min_raw}), _EPOCH + timedelta(**{unit: group.max_raw})
+    return group.min, group.max

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+import tempfile
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -67,6 +70,25 @@ def test_bounds_and_nulls_are_those_of_the_rows(values: pa.Array, rows_of_a_grou
         low = high = None
     assert stats == ({"a": (low, high, values.null_count)} if len(values) else {})
     assert stats_from_text(stats_to_text(stats)) == stats
+
+
+def test_bounds_of_moments_load_no_pandas() -> None:
+    """Its import takes a new process longer than all else that it does to stage a file."""
+    program = """
+import sys
+import pyarrow.parquet as pq
+from laketier_localfile.parquet import column_stats
+footer = pq.read_metadata(sys.argv[1])
+stats = column_stats(footer, footer.schema.to_arrow_schema())
+print(len(stats), "pandas" in sys.modules)
+"""
+    kinds = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us") for zone in ("UTC", None)]
+    moments = {str(kind): pa.array([1, 2], kind) for kind in kinds}
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        file.write(written(pa.table(moments)))
+        file.flush()
+        told = subprocess.run([sys.executable, "-c", program, file.name], check=True, capture_output=True, text=True)
+    assert told.stdout.split() == ["6", "False"]
 
 
 def test_bounds_are_kept_for_these_types_alone() -> None:
