@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hypothesis
 import pytest
 
-import class_archive
+from run_settings import pytest_configure
+
+__all__ = ["pytest_configure"]
 
 # Tests of formats that this environment has not. `make test-third-party` runs them.
 collect_ignore_glob = ["third_party/*/tests/*"]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Judge no time. Tell every Spark that tests start, also in processes of their own, that it will not live long.
-    And forgive pyspark 4.1 that it leaves the socket open through which `collect` answers. Later ones close it."""
-    # How long an example takes says how busy the machine is.
-    hypothesis.settings.register_profile(
-        "laketier", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-    )
-    hypothesis.settings.load_profile("laketier")
-    # What is kept of tables goes into a folder of this run, which its processes share.
-    if "LAKETIER_CACHE_DIR" not in os.environ:
-        folder = tempfile.mkdtemp(prefix="laketier-tests-cache-")
-        os.environ["LAKETIER_CACHE_DIR"] = folder
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", class_archive.options())
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(class_archive.SHORT_LIVED))
-    try:
-        old = version("pyspark").startswith("4.1.")
-    except PackageNotFoundError:
-        return
-    if old:
-        config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.socket .*127\.0\.0\.1:ResourceWarning")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
