@@ -6,14 +6,18 @@ with an overlap doubled rows, and an offset that is no integer a watermark that 
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from laketier.kit.library_errors import ends_the_process
+from laketier.rounds.reused import Kept
 from laketier.spi import (
     BadRecord,
     BucketBounds,
@@ -25,9 +29,13 @@ from laketier.spi import (
     TableLog,
     fail_on_bad_record,
 )
+from laketier.spi.redaction import redacted
 from laketier.spi.visible import is_utf8
 
+log = logging.getLogger(__name__)
+
 _MOST = 2**63
+_END = object()
 
 
 @dataclass(frozen=True)
@@ -140,13 +148,22 @@ class CheckedLog(TableLog):
         yield from self._checked("read", batches, names)
 
     def _checked(self, what: str, batches: Iterator[Any], names: list[str]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+        kept = Kept()
+        for batch in chain(batches, (_END,)):
+            if kept.are_changed():
+                raise self._broken(
+                    f"`{what}` wrote into the memory of a batch that it had given before",
+                    "rows would be lost, and others be there twice; each batch has memory of its own",
+                )
+            if batch is _END:
+                return
             if not isinstance(batch, pa.RecordBatch):
                 raise self._broken(f"`{what}` gave {type(batch).__name__}", "it gives record batches")
             if batch.schema.names != names:
                 raise self._broken(
                     f"`{what}` gave the columns {', '.join(batch.schema.names)}", f"it gives {', '.join(names)}"
                 )
+            kept.hold(batch)
             yield batch
 
     def _check_bad(self, record: Any, split: LogSplit) -> None:
@@ -192,7 +209,13 @@ class CheckedLog(TableLog):
             )
 
     def close(self) -> None:
-        self.log.close()
+        """Raises nothing that the source did: what was read is read, and the logs of others are to be closed."""
+        try:
+            self.log.close()
+        except BaseException as error:
+            if ends_the_process(error):
+                raise
+            log.warning("[table=%s] the log could not be closed: %s", self.described.name, redacted(repr(error)))
 
     def _broken(self, what: str, rule: str | None = None) -> PluginBroken:
         return _broken(self.described.name, what, rule)

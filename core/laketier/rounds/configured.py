@@ -270,7 +270,7 @@ def list_configured_tables(file: str | Path) -> list[ConfiguredTable]:
         listed = {name: opened.list_tables() for name, opened in sources.items()}
     finally:
         for opened in sources.values():
-            opened.source.close()
+            opened.close()
     return sorted(configured_tables(service, listed, origin=origin, refused={}), key=lambda table: table.key)
 
 

@@ -41,7 +41,7 @@ def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
             raise together(problems, origin=origin)
     except BaseException:
         for source in sources.values():
-            source.source.close()
+            source.close()
         raise
     return sources
 

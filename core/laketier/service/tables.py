@@ -165,7 +165,7 @@ class ServiceTables:
         for each in self._logs.values():
             each.close()
         for source in self._sources.values():
-            source.source.close()
+            source.close()
 
 
 def _registration(table: ConfiguredTable, table_id: str, refusal: str | None) -> Registration:

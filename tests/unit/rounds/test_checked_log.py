@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -60,6 +61,16 @@ class Said(TableLog):
         for record in self.bad:
             on_bad_record(record)
         yield from self.gives
+
+
+@dataclass(frozen=True)
+class Unclosable(Said):
+    """One whose client library fails at its end."""
+
+    error: BaseException = OSError()  # noqa: RUF009 - it is given
+
+    def close(self) -> None:
+        raise self.error
 
 
 def batch(*names: str) -> pa.RecordBatch:
@@ -178,6 +189,37 @@ def test_a_plan_that_is_not_the_range_is_refused(planned: Any, why: str) -> None
 def test_batches_that_are_not_of_the_table_are_refused(gives: Any) -> None:
     with pytest.raises(PluginBroken, match="`read`"):
         list(CheckedLog.of(Said(gives=gives), "t").read(PLAN[0]))
+
+
+def _filled(buffers: int, batches: int) -> Iterator[pa.RecordBatch]:
+    """Batches of a source that fills so many buffers in turn."""
+    memory = [np.zeros(4, np.int64) for _ in range(buffers)]
+    for number in range(batches):
+        ids = memory[number % buffers]
+        ids[:] = range(4 * number, 4 * number + 4)
+        array = pa.Array.from_buffers(pa.int64(), 4, [None, pa.py_buffer(ids)])
+        yield pa.record_batch([array, pa.array(["x"] * 4)], names=["id", "text"])
+
+
+@pytest.mark.parametrize(("buffers", "batches"), [(1, 2), (2, 9), (3, 9)])
+def test_memory_of_a_batch_that_is_filled_again_is_refused(buffers: int, batches: int) -> None:
+    """Writers keep batches until they have enough rows for a file."""
+    with pytest.raises(PluginBroken, match="rows would be lost, and others be there twice"):
+        list(CheckedLog.of(Said(gives=_filled(buffers, batches)), "t").read(PLAN[0]))
+
+
+def test_batches_that_share_memory_nobody_writes_to_are_right() -> None:
+    whole = pa.table({"id": range(90), "text": pa.array(["a", "b", None] * 30).dictionary_encode()})
+    gives = [*whole.to_batches(max_chunksize=10), *_filled(9, 9), batch("id", "text")]
+    assert list(CheckedLog.of(Said(gives=gives), "t").read(PLAN[0])) == gives
+
+
+@pytest.mark.parametrize("error", [OSError("the socket is gone"), SystemExit(3)])
+def test_a_log_that_can_not_be_closed_is_told_of(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
+    log = CheckedLog.of(Unclosable(error=error), "t")
+    log.close()
+    assert "t" in caplog.text
+    assert str(error) in caplog.text
 
 
 GOOD = BadRecord(bucket="a", offset=3, error="no", value=b"x")
