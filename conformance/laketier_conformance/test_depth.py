@@ -12,10 +12,12 @@ from laketier.spi import AddColumn, CommitterInitContext, Feature, Watermark, ne
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.looks import Looks
-from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.lake import Table, batch, ids_of, read_plan, token
 from laketier_conformance.outside import local_folder
 
 FEW, MORE = 31, 36
+TASKS = 60
+"""Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50."""
 
 
 def foreign_commits(table: Table, numbers: range) -> None:
@@ -63,6 +65,40 @@ def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Confi
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), f"{since} each epoch's rows are there once")
+
+
+def test_many_small_files_are_read_once(table: Table) -> None:
+    """Whether or not a commit also writes those of earlier ones as fewer: no row is there again, none is gone, and none
+    is of another commit now."""
+    features = table.lake.plugin.features
+    epochs = [[ids_of(0, task, 1) for task in range(TASKS)], [ids_of(TASKS, 0, 1)], [ids_of(TASKS + 1, 0, 1)]]
+    ids = [sorted(i for task in tasks for i in task) for tasks in epochs]
+    bounds = [_latest(table)]
+    snapshots = []
+    for epoch, tasks in enumerate(epochs):
+        table.append(epoch, *tasks)
+        bounds.append(_latest(table))
+        snapshots.append(table.info.snapshot_id)
+    rows = table.read().sort_by("id")
+    since = f"a round of {TASKS} tasks of a row each, and then two rounds of one row,"
+    expect(rows, pa.Table.from_batches([batch(sorted(i for each in ids for i in each))]), f"{since} leave these rows")
+    expect(table.append(2, *epochs[2]).outcome, RoundOutcome.ALREADY_THERE, f"{since} of which the last is replayed")
+    for epoch in range(len(epochs)):
+        if support_of(features, Feature.TIME_TRAVEL).full:
+            found = sorted(table.read(columns=("id",), snapshot_id=snapshots[epoch])["id"].to_pylist())
+            expect(
+                found, sorted(i for each in ids[: epoch + 1] for i in each), f"{since} the snapshot of epoch {epoch}"
+            )
+        if support_of(features, Feature.INCREMENTAL_READ).full:
+            plan = table.changes.plan(bounds[epoch], bounds[epoch + 1])
+            found = sorted(read_plan(table.source, plan)["id"].to_pylist())
+            expect(found, ids[epoch], f"{since} the changes of epoch {epoch}")
+
+
+def _latest(table: Table) -> int:
+    """The version after the newest; 0 of a format that has none."""
+    full = support_of(table.lake.plugin.features, Feature.INCREMENTAL_READ).full
+    return table.changes.versions().latest if full else 0
 
 
 def test_a_long_history_opens_few_files(

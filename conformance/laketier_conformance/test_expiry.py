@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pytest
@@ -12,6 +12,7 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     LaketierError,
+    OrphanFile,
     ScanRequest,
     SnapshotNotFound,
     WriteMode,
@@ -19,6 +20,7 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.outside import local_folder
 
 pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION, Feature.OVERWRITE, Feature.TIME_TRAVEL, Feature.HISTORY)
 
@@ -100,6 +102,47 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
             table.source.plan(ScanRequest(snapshot_id=snapshot))
     listed = {line.snapshot_id for line in table.history.snapshots(20)}
     expect(listed & ended, set(), "snapshots that are listed, and have expired")
+
+
+def test_what_only_ended_snapshots_needed_is_gone(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
+    """That is what it is for. A listing tells it before, and afterwards there is nothing left to do."""
+    if not snapshots:
+        return
+    first, newest = next(iter(snapshots)), list(snapshots)[-1]
+    listed = _expire(table, keep=1, delete=False)
+    done = _expire(table, keep=1)
+    for told_by, found in (("a listing", listed), ("an expiry", done)):
+        assert found.earliest != first, (
+            f"{told_by} that keeps one snapshot, and all others are older than the retention: expected that the oldest "
+            f"of {len(snapshots)} ends, found that snapshot {first} is the earliest"
+        )
+        expect(found.newest, newest, f"the newest snapshot, told by {told_by}")
+        assert found.files, f"files of rows that were overwritten twice, told by {told_by}: expected some, found none"
+    expect(_paths(done.files), _paths(listed.files), "files that are to be deleted, and those that a listing told of")
+    expect(_paths(done.removed), _paths(done.files), "files that were deleted, and those that were to be")
+    again = _expire(table, keep=1, delete=False)
+    expect(_paths(again.files), [], "files that are to be deleted after all of them were deleted")
+    folder = local_folder(table.info.location)
+    if folder is not None:
+        there = [path for path in _paths(done.removed) if (folder / path).exists()]
+        expect(there, [], "files that are told to be deleted, and are there")
+
+
+def _paths(files: Sequence[OrphanFile]) -> list[str]:
+    return sorted(file.path for file in files)
+
+
+def test_what_a_round_staged_is_left_alone(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
+    """No snapshot needs it yet, and one will."""
+    if not snapshots:
+        return
+    before, staged = table.ids, table.staged(ids_of(6))
+    _expire(table, keep=1)
+    try:
+        table.commit([staged], token(5))
+    except LaketierError as error:
+        pytest.fail(f"files that were staged before older snapshots expired are published: found {told(error)}")
+    expect(table.ids, sorted([*before, *ids_of(6)]), "rows of a round that staged them before older snapshots expired")
 
 
 def test_what_is_young_is_kept(table: Table, snapshots: Mapping[int, pa.Table]) -> None:

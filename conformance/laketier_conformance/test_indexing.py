@@ -26,21 +26,25 @@ from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, Table, ids_of
 
 
-def _built(table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2) -> tuple[IndexPlan, list[BuiltIndexPart]]:
-    """An index of the column ``id``, of the first kind that the format builds."""
-    plan, builder = _planned(table, mode, most)
+def _built(
+    table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2, column: str = "id"
+) -> tuple[IndexPlan, list[BuiltIndexPart]]:
+    """An index of a column, of the first kind that the format builds."""
+    plan, builder = _planned(table, mode, most, column)
     return plan, [builder.build(part) for part in plan.parts]
 
 
-def _planned(table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2) -> tuple[IndexPlan, LakeIndexBuilder]:
+def _planned(
+    table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2, column: str = "id"
+) -> tuple[IndexPlan, LakeIndexBuilder]:
     indexer = _indexer(table)  # outside of `try`: a format that has no indexer says so here
     for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER):
         try:
-            plan = indexer.plan(IndexSpec("of_id", "id", kind), most, mode)
+            plan = indexer.plan(IndexSpec(f"of_{column}", column, kind), most, mode)
         except FeatureNotSupported:
             continue
         return plan, pickle.loads(pickle.dumps(plan.builder))  # noqa: S301 - as an engine sends it to its tasks
-    pytest.fail("the format builds indexes: of integers it builds btree, bitmap, zonemap or bloomfilter")
+    pytest.fail("the format builds indexes: of integers and texts it builds btree, bitmap, zonemap or bloomfilter")
 
 
 def _indexer(table: Table) -> LakeIndexer:
@@ -75,6 +79,23 @@ def test_indexing(lake: Lake, table: Table) -> None:
         _built(table)
     _indexer(table).drop("of_id")
     expect(_indexer(table).indexes(), [], "indexes after the only one was dropped")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_an_index_beside_another(table: Table) -> None:
+    """Each has rows, and an end, of its own."""
+    table.append(0)
+    _indexer(table).publish(*_built(table))
+    table.append(1)
+    _indexer(table).publish(*_built(table, column="name"))
+    expect(_covered(table), {"of_id": (5, 5), "of_name": (10, 0)}, "rows in and not in each of two indexes")
+    _indexer(table).drop("of_id")
+    expect(_covered(table), {"of_name": (10, 0)}, "rows in and not in the indexes, after one of two was dropped")
+    expect(sorted(table.ids), sorted(ids_of(0) + ids_of(1)), "rows of a table one of whose indexes was dropped")
+
+
+def _covered(table: Table) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.rows_indexed, each.rows_not_indexed) for each in _indexer(table).indexes()}
 
 
 def _merge(table: Table, info: IndexInfo) -> None:

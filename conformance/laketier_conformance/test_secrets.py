@@ -60,9 +60,13 @@ def _hidden(text: str | bytes, what: str) -> None:
 
 
 def test_no_text_for_people_shows_a_secret(
-    secretive: Lake, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    secretive: Lake,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    recwarn: pytest.WarningsRecorder,
 ) -> None:
-    """Neither a text of an object, nor an error, a line of laketier's or the plugin's own log, or what is printed."""
+    """Neither a text of an object, nor an error, a warning, a line of laketier's or the plugin's own log, or what is
+    printed."""
     caplog.set_level(logging.DEBUG)
     own = ("laketier", type(secretive.plugin).__module__.partition(".")[0], *_packages(secretive.format))
     table = secretive.create()
@@ -81,6 +85,8 @@ def test_no_text_for_people_shows_a_secret(
     for record in caplog.records:
         if record.name.startswith(own):
             _hidden(logging.Formatter().format(record), f"a line of the log {record.name}, or its traceback,")
+    for warning in recwarn:
+        _hidden(str(warning.message), "a warning")
     printed = capfd.readouterr()
     _hidden(printed.out + printed.err, "what was printed")
     there = [name for name, value in os.environ.items() if SECRET in value]

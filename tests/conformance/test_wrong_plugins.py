@@ -21,6 +21,7 @@ EACH_STEP = ("--lake-steps=0",)
 OF_INDEXES = (
     "test_index_answers.py::",
     "test_indexing.py::test_a_build_after",
+    "test_indexing.py::test_an_index_beside",
     "test_vector_answers.py::",
     "test_search.py::",
     "test_power.py::test_indexes_survive",
