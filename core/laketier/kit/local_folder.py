@@ -149,11 +149,14 @@ class LocalFolder:
     def refuse_links(self, path: str) -> None:
         """Raise `OutsideTable` unless ``path`` is confined and no existing part of it is a link. For files that are
         then opened by name: to read them, or to create them under an unguessable name."""
-        here, done = self.root, ""
+        root, done = (
+            str(self.root),
+            "",
+        )  # each commit asks for some folders, and a `Path` of each takes longer than its look
         for name in self._confined(path).split("/"):
-            here, done = here / name, f"{done}/{name}" if done else name
+            done = f"{done}/{name}" if done else name
             try:
-                mode = os.lstat(here).st_mode
+                mode = os.lstat(f"{root}/{done}").st_mode
             except (FileNotFoundError, NotADirectoryError):
                 return
             except OSError as error:

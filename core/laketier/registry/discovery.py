@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib.metadata
+import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import pluggy
@@ -70,7 +70,7 @@ def _installed(group: PluginGroup) -> tuple[InstalledPlugin, ...]:
 def _changed(entry: str) -> int | None:
     """When something was last put into a folder of `sys.path`, or taken out of it. None where there is no such one."""
     try:
-        return Path(entry).stat().st_mtime_ns
+        return os.stat(entry or ".").st_mtime_ns
     except (OSError, ValueError):
         return None
 

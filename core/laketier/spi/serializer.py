@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import json
 import struct
 import types
@@ -244,7 +245,7 @@ def from_plain(kind: Any, plain: Any, where: str = "$") -> Any:
 
 def _dataclass_from_plain(kind: Any, plain: Any, where: str, fields: Mapping[str, type] = _NO_FIELDS) -> Any:
     document = _expect(dict, plain, where)
-    hints = {**typing.get_type_hints(kind), **fields}
+    hints = {**_hints(kind), **fields}
     names = {f.name for f in dataclasses.fields(kind)}
     if names != document.keys():
         odd = sorted(names.symmetric_difference(document))
@@ -253,6 +254,12 @@ def _dataclass_from_plain(kind: Any, plain: Any, where: str, fields: Mapping[str
         return kind(**{name: from_plain(hints[name], document[name], f"{where}.{name}") for name in sorted(names)})
     except (TypeError, ValueError) as error:
         raise SerializationError(f"{where}: {kind.__name__} refuses its fields", why=str(error)) from error
+
+
+@functools.cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    """The types of a dataclass's fields. Python evaluates their texts each time that it is asked."""
+    return typing.get_type_hints(kind)
 
 
 def _scalar_from_plain(kind: Any, plain: Any, where: str) -> Any:

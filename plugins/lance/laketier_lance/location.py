@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -18,6 +19,9 @@ BRANCHES = "tree"
 _FOLDERS = ("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", BRANCHES)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+_REMEMBERED = 1024
+"""Locations whose paths are kept: a write asks for its table's ten times."""
 
 UNLINKED = "#"
 """Lance's local store writes a manifest as ``<name>#1`` first, then links it to its name, which is its
@@ -42,6 +46,7 @@ def table_location(warehouse: str, path: TablePath) -> str:
     return f"{warehouse}/{path.database}/{path.table}{SUFFIX}"
 
 
+@lru_cache(_REMEMBERED)
 def local_path(location: str) -> Path | None:
     """The path of a location on the local file system, None for one in an object store."""
     return None if "://" in location else Path(location)
@@ -57,5 +62,8 @@ def refuse_links(location: str) -> None:
     """Raise `OutsideTable` where one of a local dataset's folders is a link: it may be another dataset's. For what
     writes and deletes; readers may follow it, as Lance does."""
     local = local_path(location)
-    for name in _FOLDERS if local is not None else ():
-        LocalFolder(Path(location)).refuse_links(name)
+    if local is None:
+        return
+    folder = LocalFolder(local)
+    for name in _FOLDERS:
+        folder.refuse_links(name)
