@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,31 @@ def settings(spark: SparkSession) -> Iterator[Settings]:
             spark.conf.unset(key)
         else:
             spark.conf.set(key, value)
+
+
+def _in_a_thread(work: Callable[[], Any]) -> Any:
+    """One of the user's own, where no session is active."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def test_streams_and_batches_that_threads_begin(spark: SparkSession, landing: Landing, target: Target) -> None:
+    landing.land(1)
+    df = spark.readStream.schema(COLUMNS).parquet(str(landing.folder))
+    settings, checkpoint = target.options(pipeline="events-v1"), str(target.checkpoint)
+
+    def stream() -> None:
+        laketier.spark.stream(df, settings, checkpoint=checkpoint, trigger={"availableNow": True}).awaitTermination()
+
+    def write() -> None:
+        rows = laketier.spark.get_or_create().read.schema(COLUMNS).parquet(str(landing.folder))
+        rows.write.format("laketier").mode("append").options(**target.options()).save()
+
+    _in_a_thread(stream)
+    once = target.ids(spark)
+    _in_a_thread(write)
+    assert sorted(once * 2) == sorted(target.ids(spark))
+    assert once
 
 
 def watermark(target: Target) -> Watermark:

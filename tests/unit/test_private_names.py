@@ -25,6 +25,8 @@ OURS = ("laketier", "pyspark_laketier")
 USED: dict[str, set[str]] = {
     # pyspark: a foreachBatch has no way to its query but through the JVM behind the session.
     "core/laketier/spark/running_query.py": {"_jsparkSession", "_jvm"},
+    # pyspark: which session is active in a thread can be set in the JVM alone.
+    "core/laketier/spark/threads.py": {"_jsparkSession", "_jvm"},
     # pytest-xdist: how tests are spread. `_split_scope` is the place that its documentation gives for this.
     "conformance/laketier_conformance/spreading.py": {
         "_assign_work_unit", "_pending_of", "_reschedule", "_split_scope",

@@ -60,6 +60,9 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
     arguments have no effect. Else a new one is made by `builder`, which says what it sets, and its log gets the level
     ``log_level``.
 
+    In a thread of yours, call this before you write by ``format("laketier")``: where no session is active, Spark finds
+    no Python data source to write to.
+
     Raises:
         ConfigError: pyspark or Java is missing, or Java is too old.
     """
@@ -67,10 +70,15 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
+    from laketier.spark.threads import make_known
+
     try:
-        return SparkSession.active()
+        session = SparkSession.active()
     except PySparkRuntimeError:  # none is active, and there is no default
         session = builder(app_name=app_name, master=master).getOrCreate()
+    else:
+        make_known(session)
+        return session
     session.sparkContext.setLogLevel(log_level)
     return session
 

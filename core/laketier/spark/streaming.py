@@ -15,6 +15,7 @@ from laketier.spark.checkpoint import Checkpoint
 from laketier.spark.data_source import REPORT_OPTION, require_stream_keys
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config, prepare
+from laketier.spark.threads import known_here
 from laketier.spi import ConfigError, Token, WriteMode
 
 
@@ -59,7 +60,7 @@ def stream(
         writer = writer.queryName(query_name)
     if report is not None:
         writer = writer.option(REPORT_OPTION, str(report))
-    with arrow_batches(df.sparkSession, schema):
+    with arrow_batches(df.sparkSession, schema), known_here(df.sparkSession):
         return writer.start()
 
 
