@@ -315,12 +315,19 @@ def _laid_out(lake: Lake, layouts: Sequence[dict[str, Any]]) -> Table:
     ],
 )
 def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
-    """What a table is beside what was changed: its identity, comment, properties, partitions and buckets."""
+    """What a table is beside what was changed: its identity, comment, properties, partitions and buckets. And all that it
+    is, where the change is one that the format does not declare."""
     table = _laid_out(lake, LAYOUTS[layout])
     same = ("partition_by", "buckets", "primary_key", "comment")
     before = table.info
     for feature, change in CHANGES:
         if not support_of(lake.plugin.features, feature).full:
+            now = table.info
+            with refused(FeatureNotSupported, f"a table is asked for {feature.value}, which is not declared"):
+                lake.storage.catalog().alter_table(table.path, [change])
+            found = table.info
+            expect(found.table_uuid, now.table_uuid, f"the identity of a table that was refused {feature.value}")
+            expect(found.descriptor, now.descriptor, f"the description of a table that was refused {feature.value}")
             continue
         answered = lake.storage.catalog().alter_table(table.path, [change])
         for info, who in ((answered, "who changed it"), (table.info, "who loads it")):
