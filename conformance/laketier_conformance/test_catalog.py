@@ -315,8 +315,8 @@ def _laid_out(lake: Lake, layouts: Sequence[dict[str, Any]]) -> Table:
     ],
 )
 def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
-    """What a table is beside what was changed: its identity, comment, properties, partitions and buckets. And all that it
-    is, where the change is one that the format does not declare."""
+    """What a table is beside what was changed: its identity, comment, properties, partitions and buckets. And all that
+    it is, where the change is one that the format does not declare."""
     table = _laid_out(lake, LAYOUTS[layout])
     same = ("partition_by", "buckets", "primary_key", "comment")
     before = table.info

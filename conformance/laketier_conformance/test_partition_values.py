@@ -15,6 +15,7 @@ from laketier.spi import (
     And,
     Feature,
     IncompatibleData,
+    LaketierError,
     Leaf,
     Not,
     Op,
@@ -24,6 +25,7 @@ from laketier.spi import (
     UnsupportedType,
     WriteResult,
 )
+from laketier_conformance.expect import told
 from laketier_conformance.lake import Lake, Table, token
 from laketier_conformance.oracle import compare
 
@@ -102,6 +104,25 @@ def test_filters_on_several_partition_columns(lake: Lake) -> None:
     ]
     mixed += [Or((some, early)), Not(Or((some, a))), And((Or((a, no_key)), below, Not(early)))]
     compare(table, kept, [a, early, below, no_key, *mixed])
+
+
+@pytest.mark.parametrize(("length", "value"), [(200, "x" * 100), (200, "x"), (260, "x")])
+def test_long_names_of_partition_columns(lake: Lake, length: int, value: str) -> None:
+    """The name of a folder may hold both, and 255 bytes are the most. The column is refused when the table is made, or
+    the value when it is staged; what is taken is found."""
+    column = "k" * length
+    schema = pa.schema([("id", pa.int64()), (column, pa.string())])
+    rows = pa.record_batch([pa.array([1, 2, 3], pa.int64()), pa.array([value, value[:-1] + "y", None])], schema=schema)
+    doing = f"a value of {len(value)} letters in a partition column whose name has {length}"
+    try:
+        table = lake.create(schema, "db.parts", partition_by=(PartitionField(column),))
+        staged = table.stage_arrow([rows])
+    except (UnsupportedType, IncompatibleData):
+        return
+    except LaketierError as error:
+        pytest.fail(f"{doing} is taken, or UnsupportedType or IncompatibleData: found {told(error)}")
+    table.commit([staged], token(0))
+    compare(table, pa.Table.from_batches([rows]), [Leaf(column, Op.EQ, value), Leaf(column, Op.IS_NULL)])
 
 
 def _published(table: Table, schema: pa.Schema, keys: Sequence[tuple[Any, ...]]) -> pa.Table:

@@ -14,7 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.kit.views import schema_without_views, without_views
-from laketier.spi.errors import IncompatibleData
+from laketier.spi.errors import IncompatibleData, UnsupportedType
+
+LONGEST_FOLDER = 255
+"""Bytes of a folder's name in a file system, at most."""
 
 
 class OddPartitionValues(enum.Enum):
@@ -29,6 +32,26 @@ def folder_for_odd(text: str) -> str:
     """Name a folder for a value that can't name one itself. The same value gives the same name; a digest
     distinguishes it from other values."""
     return f"__odd_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def check_partition_name(column: str, spelled: str) -> None:
+    """Refuse a partition column whose name leaves no room for a value. Driver, when a table is created.
+
+    Args:
+        column: The name of the column.
+        spelled: The name as those of the folders begin with it.
+
+    Raises:
+        UnsupportedType: No folder of it could be named, not even by a digest.
+    """
+    length, most = len(spelled.encode()), LONGEST_FOLDER - len("=") - len(folder_for_odd(""))
+    if length > most:
+        raise UnsupportedType(
+            f"column {column[:40]!r}…, of {len(column)} letters, can't be a partition column",
+            why=f"the names of its folders begin with {length} bytes, and {most} are the most: file systems hold "
+            f"{LONGEST_FOLDER}, and values need some",
+            fix="Rename the column.",
+        )
 
 
 def partition_text(value: Any) -> str | None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -17,6 +18,7 @@ from laketier.kit import LocalFolder
 from laketier.kit.access import access
 from laketier.kit.beside_drops import beside_drops
 from laketier.kit.durable import make_directories
+from laketier.kit.partition import check_partition_name
 from laketier.spi import (
     AddColumn,
     ConfigError,
@@ -253,6 +255,7 @@ def _check_partitions(descriptor: TableDescriptor, schema: pa.Schema) -> None:
                 Feature.PARTITION_TRANSFORMS,
                 fix=f"Add a column for {field} in the query and partition by it.",
             )
+        check_partition_name(field.column, quote(field.column, safe=""))
         kind = schema.field(field.column).type
         # delta-rs fails on negative decimals as partition values: it spells them -1.-5.
         if any(refused(kind) for refused in (pt.is_nested, pt.is_floating, pt.is_binary, pt.is_decimal)):

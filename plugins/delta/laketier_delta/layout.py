@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from laketier.kit import confined
 from laketier.kit.file_names import ID, PREFIX, SUFFIX, FileNames, NameSettings, attempt_of_spelling, spelled
-from laketier.kit.partition import OddPartitionValues, folder_for_odd
+from laketier.kit.partition import LONGEST_FOLDER, OddPartitionValues, folder_for_odd
 from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable
 from laketier_delta.partitions import log_text
 
@@ -164,9 +164,10 @@ def _folder(column: str, value: Any, odd: OddPartitionValues) -> str:
     if text is None:
         return _NULL
     name = quote(text, safe="")
-    if len(name) > _LONGEST and odd is OddPartitionValues.ACCEPT:
+    is_long = len(name) > _LONGEST or len(f"{quote(column, safe='')}={name}") > LONGEST_FOLDER
+    if is_long and odd is OddPartitionValues.ACCEPT:
         return folder_for_odd(text)
-    if len(name) > _LONGEST or text == _NULL:
+    if is_long or text == _NULL:
         raise IncompatibleData(
             f"partition column {column!r} has a value that can't name a folder: {text[:40]!r}",
             why="it is too long" if text != _NULL else "that name stands for null",

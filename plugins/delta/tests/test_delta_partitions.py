@@ -25,6 +25,7 @@ from laketier.spi import (
     TableDescriptor,
     TableError,
     Token,
+    UnsupportedType,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
@@ -191,6 +192,22 @@ def test_odd_values_end_a_round_until_the_user_says_what_becomes_of_them(lake_wi
     assert all(len(part.encode()) < 256 for add in adds(lake) for part in unquote(add["path"]).split("/"))
     with pytest.raises(IncompatibleData, match="stands for null"):
         lake.append(texts("__HIVE_DEFAULT_PARTITION__"))
+
+
+def test_a_long_name_of_a_column_leaves_values_less_room(lake_with):
+    """The name of a folder has both, and 255 bytes."""
+    column = "k" * 200
+    rows = pa.table({"id": range(3), column: pa.array(["x", "y" * 100, None])})
+    lake = lake_with()
+    lake.create(rows.schema, column)
+    lake.append(rows.slice(0, 1))
+    with pytest.raises(IncompatibleData, match=r"it is too long.*lake\.delta\.odd-partition-values = accept"):
+        lake.append(rows)
+    lake = lake_with(odd_partition_values=OddPartitionValues.ACCEPT)
+    lake.append(rows.slice(1))
+    assert lake.read().sort_by("id")[column].to_pylist() == rows[column].to_pylist()
+    with pytest.raises(UnsupportedType, match="of 217 letters, can't be a partition column"):
+        lake_with().create(pa.schema([("id", pa.int64()), ("k" * 217, pa.string())]), "k" * 217)
 
 
 def test_an_empty_text_is_refused_where_null_is_none_either(lake_with):

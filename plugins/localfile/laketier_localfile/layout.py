@@ -26,7 +26,7 @@ from pathlib import PurePosixPath
 from laketier.kit import confined
 from laketier.kit.file_names import FileNames, spelled
 from laketier.kit.manifests import ManifestLayout
-from laketier.kit.partition import OddPartitionValues, folder_for_odd
+from laketier.kit.partition import LONGEST_FOLDER, OddPartitionValues, folder_for_odd
 from laketier.spi import IncompatibleData, OutsideTable
 from laketier_localfile.features import IDENTIFIER
 from laketier_localfile.names import ADOPTABLE, SUFFIX
@@ -44,7 +44,6 @@ NULL_PARTITION = HIVE_NULL
 
 STAGED_SUFFIX = ".inprogress"
 _SUPERSEDED_SUFFIX = ".superseded"
-_MAX_NAME_BYTES = 255
 _ACCEPT = "set lake.localfile.odd-partition-values = accept, which names the folder by a digest"
 _BASE_NAME = re.compile(r"part-[0-9a-z-]+" + SUFFIX + r"\Z")
 _ADOPTED = re.compile(r"adopted-[0-9a-f]{32}\Z")
@@ -152,10 +151,10 @@ def partition_folders(
                 fix=f"Map it to null or to another text in the query, or {_ACCEPT}.",
             )
         folder = f"{escape(name)}={NULL_PARTITION if value is None else escape(value)}"
-        if len(folder.encode()) > _MAX_NAME_BYTES:
+        if len(folder.encode()) > LONGEST_FOLDER:
             raise IncompatibleData(
                 f"a value of partition column {name!r} makes a folder name of {len(folder.encode())} bytes",
-                why=f"file systems hold {_MAX_NAME_BYTES}; the value starts with {str(value)[:40]!r}",
+                why=f"file systems hold {LONGEST_FOLDER}; the value starts with {str(value)[:40]!r}",
                 fix=f"Partition by a shorter column, for example a prefix or a hash of this one, or {_ACCEPT}.",
             )
         folders.append(folder)
@@ -163,7 +162,7 @@ def partition_folders(
 
 
 def _is_odd(name: str, value: str) -> bool:
-    return value in ("", NULL_PARTITION) or len(f"{escape(name)}={escape(value)}".encode()) > _MAX_NAME_BYTES
+    return value in ("", NULL_PARTITION) or len(f"{escape(name)}={escape(value)}".encode()) > LONGEST_FOLDER
 
 
 def escape(text: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
-from laketier.kit.partition import OddPartitionValues, partition_text
+from laketier.kit.partition import OddPartitionValues, check_partition_name, partition_text
 from laketier.kit.time_spans import UNITS, TimeSpan, ordinals, takes
 from laketier.spi import (
     BucketSpec,
@@ -21,7 +21,7 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
 )
-from laketier_localfile.layout import partition_folders
+from laketier_localfile.layout import escape, partition_folders
 from laketier_localfile.outside import check_outside, outside_of
 from laketier_localfile.pruning import decode
 from laketier_localfile.time_pattern import TIME_PATTERN, TimePattern
@@ -108,6 +108,7 @@ def check_partitioning(table: TableDescriptor) -> None:
                 why="plain readers skip folders that begin with _ or .",
                 fix="Rename the column.",
             )
+        check_partition_name(field.name, escape(field.name))
         _refuse_taken(names, field.name)
     check_outside(table)
     pattern = _checked_pattern(table)
