@@ -30,7 +30,7 @@ from laketier.spi import (
     WriteResult,
 )
 from laketier_lance.clock import storage_time
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, refuse_dropped
+from laketier_lance.dataset import LANCE_ERRORS, UPGRADE, is_for_newer, open_dataset, reason, refuse_dropped
 from laketier_lance.durable import local_versions, make_durable, remove_version
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.latest import manifest_identity
@@ -166,6 +166,13 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         except CommitConflictError as error:
             return self._resolve(dataset, transaction.uuid, error)
         except LANCE_ERRORS as error:
+            if is_for_newer(error):
+                raise Refused(
+                    "a newer version of Lance wrote the dataset, and this one must not write to it",
+                    where=self._location,
+                    why=reason(error),
+                    fix=UPGRADE,
+                ) from error
             raise CommitError("Lance could not commit", where=self._location, why=reason(error)) from error
 
     def storage_time(self) -> int:

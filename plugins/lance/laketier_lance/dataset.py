@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from laketier.spi import ConfigError, Conflict, CorruptTable, LaketierError, SnapshotNotFound, TableError, TableNotFound
+from laketier.spi import (
+    ConfigError,
+    Conflict,
+    CorruptTable,
+    IncompatibleTable,
+    LaketierError,
+    SnapshotNotFound,
+    TableError,
+    TableNotFound,
+)
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 
 if TYPE_CHECKING:
@@ -23,6 +32,8 @@ first for."""
 
 _STORE_ERROR = re.compile(r"Generic \S+ error|HTTP|timed out|Permission denied")
 _MISSING = re.compile(r"Not found: ([^\n]+?\.(?:lance|idx|arrow|bin|txn|manifest))(?![\w/.])")
+_NEWER = re.compile(r"cannot be (?:read|written) by this version of Lance")
+UPGRADE = "Upgrade pylance, on the executors too; or write to another table."
 _SOURCE_LINE = re.compile(r",? (?:location: )?/(?:home|rustc)/\S+?\.rs:\d+(?::\d+)?")
 
 
@@ -138,6 +149,8 @@ def unreadable(location: str, error: Exception) -> LaketierError:
             why=text.splitlines()[0],
             fix="Use a local path, s3://, gs://, az:// or abfss:// in lake.warehouse.",
         )
+    if is_for_newer(error):
+        return IncompatibleTable("a newer version of Lance wrote the dataset", where=location, why=text, fix=UPGRADE)
     missing = _MISSING.search(text)
     if missing is not None:
         path = missing[1]
@@ -154,6 +167,11 @@ def unreadable(location: str, error: Exception) -> LaketierError:
     if isinstance(error, ValueError) and not _STORE_ERROR.search(text):
         return CorruptTable("the Lance dataset can't be read", where=location, why=text)
     return TableError("Lance could not read the dataset", where=location, why=text)
+
+
+def is_for_newer(error: BaseException) -> bool:
+    """Whether the dataset uses what this version of Lance does not know. Lance tells before it writes anything."""
+    return _NEWER.search(str(error)) is not None
 
 
 def reason(error: BaseException) -> str:

@@ -10,9 +10,24 @@ from pathlib import Path
 import lance
 import pytest
 
-from laketier.spi import CommitterInitContext, OutsideTable, TableError
+from laketier.spi import CommitterInitContext, IncompatibleTable, OutsideTable, Refused, TableError
 from laketier_conformance.outside import everything, touched
 from laketier_lance.writer import FRAGMENT
+
+READER_FLAGS, WRITER_FLAGS = b"\x48", b"\x50"
+"""The tags of two numbers in Lance's manifest: features that a reader, and a writer, has to know."""
+_FLAG = b"\x80\x80\x80\x80\x04"
+"""2 to the power of 30, which no version of Lance has given a meaning yet."""
+
+
+def newer(location: str, *tags: bytes) -> None:
+    """Let the newest manifest ask for a feature of a version of Lance to come."""
+    path = min(Path(location, "_versions").glob("*.manifest"))
+    content = path.read_bytes()
+    body, footer = content[:-16], content[-16:]
+    at = int.from_bytes(footer[:8], "little")
+    told = body[at + 4 :] + b"".join(tag + _FLAG for tag in tags)
+    path.write_bytes(body[:at] + len(told).to_bytes(4, "little") + told + footer)
 
 
 def forged(staged, **change):
@@ -111,3 +126,19 @@ def test_nothing_is_discarded_where_the_dataset_can_not_be_read(table, caplog):
     committer.discard([staged])
     assert [f"data/{name}" for name in table.data_files()] == [file.path for file in staged.files]
     assert "orphan collection" in caplog.text
+
+
+def test_a_dataset_of_a_newer_lance_is_not_called_damaged(table):
+    """Whoever is told that a table is damaged restores an older copy over it."""
+    table.append(0, 1)
+    newer(table.open().uri, READER_FLAGS, WRITER_FLAGS)
+    with pytest.raises(IncompatibleTable, match=r"newer version of Lance.*Upgrade pylance"):
+        table.append(1, 2)
+
+
+def test_a_dataset_that_only_a_newer_lance_may_write_to_is_refused_at_once(table):
+    table.append(0, 1)
+    newer(table.open().uri, WRITER_FLAGS)
+    with pytest.raises(Refused, match=r"newer version of Lance.*Upgrade pylance"):
+        table.append(1, 2)
+    assert table.ids() == [1]
