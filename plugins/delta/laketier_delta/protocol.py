@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from laketier.spi import ConfigError, IncompatibleTable, UnsafeTable, WriteMode
+from laketier.spi import ConfigError, CorruptTable, IncompatibleTable, UnsafeTable, WriteMode
 from laketier_delta.char_limits import DECLARED_AS, is_padded, is_plain
 from laketier_delta.layout import primary_key_from
 from laketier_delta.table_features import advice
@@ -125,10 +125,20 @@ def check_readable(handle: DeltaTable, where: str) -> None:
 
 
 def check_deletions(handle: DeltaTable, where: str) -> None:
-    """Raise `IncompatibleTable` when a file of the snapshot has a deletion vector, which `read` would pass over."""
-    if "deletionVectors" not in (handle.protocol().reader_features or ()):
-        return
-    if any(batch.num_rows for batch in handle.deletion_vectors()):
+    """Raise `IncompatibleTable` when a file of the snapshot has a deletion vector, which `read` would pass over; also
+    one that the table's protocol does not declare. `CorruptTable` when one can't be read."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        is_there = any(batch.num_rows for batch in handle.deletion_vectors())
+    except (DeltaError, FileNotFoundError) as error:
+        raise CorruptTable(
+            "a deletion vector of the table can't be read",
+            where=where,
+            why=str(error).strip(),
+            fix="Restore its file (deletion_vector_….bin) from a backup, or read an older version.",
+        ) from error
+    if is_there:
         raise _refused(where, "files with deletion vectors", "run REORG TABLE … APPLY (PURGE) with Spark first")
 
 

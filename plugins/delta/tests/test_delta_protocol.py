@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures
 
-from laketier.spi import IncompatibleData, IncompatibleTable, ScanRequest, WriteMode
+from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, ScanRequest, WriteMode
 
 
 def edit_log(lake, change):
@@ -30,6 +30,17 @@ def both_rows_deleted():
     rfc1924 = string.digits + string.ascii_uppercase + string.ascii_lowercase + "!#$%&()*+-;<=>?@^_`{|}~"
     z85 = string.digits + string.ascii_lowercase + string.ascii_uppercase + ".-:+=^!/*?&<>()[]{}@%$#"
     return base64.b85encode(bitmap).decode().translate(str.maketrans(rfc1924, z85))
+
+
+def delete_all_rows(lake, vector):
+    """As another tool does in place."""
+    entry = Path(lake.uri, "_delta_log", f"{1:020}.json")
+    actions = [json.loads(line) for line in entry.read_bytes().splitlines()]
+    for action in actions:
+        if "add" in action:
+            told = {"storageType": "i", "pathOrInlineDv": vector, "sizeInBytes": 36, "cardinality": 2}
+            action["add"]["deletionVector"] = told
+    entry.write_text("\n".join(map(json.dumps, actions)))
 
 
 def with_protocol(reader, writer, *features):
@@ -146,18 +157,25 @@ def test_deletion_vectors_are_refused_where_they_matter(lake, support):
     assert support.values(lake.read()) == [1, 2, 3], "no file has one"
     with pytest.raises(IncompatibleTable, match="deletion vectors"):
         lake.epoch(1, mode=WriteMode.OVERWRITE)
-    entry = Path(lake.uri, "_delta_log", f"{1:020}.json")
-    actions = [json.loads(line) for line in entry.read_bytes().splitlines()]
-    for action in actions:
-        if "add" in action:
-            action["add"]["deletionVector"] = {
-                "storageType": "i",
-                "pathOrInlineDv": both_rows_deleted(),
-                "sizeInBytes": 36,
-                "cardinality": 2,
-            }
-    entry.write_text("\n".join(map(json.dumps, actions)))
+    delete_all_rows(lake, both_rows_deleted())
     with pytest.raises(IncompatibleTable, match="deletion vectors"):
+        lake.read()
+
+
+def test_deletion_vectors_that_nobody_declared_are_refused_too(lake, support):
+    """A reader that goes by the protocol alone gives rows that were deleted."""
+    lake.create()
+    lake.append(support.ids(1, 2))
+    delete_all_rows(lake, both_rows_deleted())
+    with pytest.raises(IncompatibleTable, match="deletion vectors"):
+        lake.read()
+
+
+def test_damaged_deletion_vectors_are_told(lake, support):
+    lake.create()
+    lake.append(support.ids(1, 2))
+    delete_all_rows(lake, both_rows_deleted()[::-1])
+    with pytest.raises(CorruptTable, match="deletion vector of the table can't be read"):
         lake.read()
 
 
