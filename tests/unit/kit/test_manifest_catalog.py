@@ -121,6 +121,18 @@ def test_an_alteration_keeps_what_another_one_did_meanwhile(lake: Lake) -> None:
     assert altered.schema.names == ["id", "more", "other"]
 
 
+def test_an_alteration_is_finished_and_one_that_changes_nothing_is_none(lake: Lake) -> None:
+    """The next writer has nothing to do, and a reader of versions sees no commit that was none."""
+    change = spi.AddColumn(pa.field("more", pa.int64()))
+    lake.catalog.alter_table(PATH, [change])
+    head, finished = lake.table.manifests().head()
+    assert (head.number, head.kind, finished) == (1, "alter", True)
+    assert lake.catalog.alter_table(PATH, [change]).schema.names == ["id", "more"]
+    assert lake.table.manifests().head()[0] == head
+    lake.catalog.alter_table(PATH, [spi.SetProperty("acme.more", "new", None)])
+    assert lake.catalog.load_table(PATH).descriptor.properties["acme.more"] == "new"
+
+
 @pytest.mark.parametrize("name", ["notes.txt", "part.text", "other/"])
 def test_a_folder_of_somebody_elses_becomes_no_table(tmp_path: Path, name: str) -> None:
     place = tmp_path / "db" / "t"

@@ -156,6 +156,31 @@ def test_a_head_file_that_is_late_or_gone(lake: Lake) -> None:
     assert file.read_bytes() == newest, "it never goes back"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "9.json",
+        f"{9:020}.json.bak",
+        f"{9:020}.json~",
+        f"{9:021}.json",
+        f"copy of {9:020}.json",
+        "\u0669".rjust(20, "0") + ".json",
+    ],
+)
+def test_a_file_of_another_name_is_no_manifest(lake: Lake, name: str) -> None:
+    """Of a number that no manifest has yet, and it lies where the newest one is looked for by its name."""
+    lake.round(0, 0)
+    manifests = lake.table.manifests()
+    newest = manifests.path(1).read_bytes()
+    (manifests.folder / name).write_bytes(newest)
+    (manifests.folder / "head.json").unlink()
+    assert manifests.number_of(f"{manifests.home}/{name}") is None
+    assert manifests.head()[0].number == 1
+    lake.round(1, 1)
+    assert lake.read() == [0, 1]
+    assert manifests.number_of(manifests.name(2)) == 2
+
+
 def test_a_head_file_is_not_written_twice(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     manifests = lake.table.manifests()
     recorded = Recorded(monkeypatch)
