@@ -68,18 +68,17 @@ from laketier.spi.features import (
 from laketier.spi.feed import CHANGE_TYPE, LakeFeed
 from laketier.spi.history import LakeHistory, SnapshotInfo
 from laketier.spi.index_checks import check_built, check_index_name, check_index_options
-from laketier.spi.index_resources import UNLIMITED, IndexResources
-from laketier.spi.indexer import (
+from laketier.spi.index_plan import (
     BuiltIndexPart,
-    IndexInfo,
     IndexKind,
     IndexMode,
     IndexPart,
     IndexPlan,
     IndexSpec,
     LakeIndexBuilder,
-    LakeIndexer,
 )
+from laketier.spi.index_resources import UNLIMITED, IndexResources
+from laketier.spi.indexer import IndexInfo, LakeIndexer
 from laketier.spi.log import (
     BadRecord,
     LogSource,

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from laketier.spi.errors import ConfigError, Refused, TableChanged
-from laketier.spi.indexer import BuiltIndexPart, IndexPlan, IndexSpec
+from laketier.spi.index_plan import BuiltIndexPart, IndexPlan, IndexSpec
 
 _AGAIN = "Build the index again."
 

@@ -4,13 +4,12 @@ checked by the table that is asked."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from laketier.spi.errors import ConfigError
+from laketier.spi.query_values import as_tuple, check_choice, check_factor, check_integer, check_text
 
-MOST_TEXT = 65_536
-"""The characters of a query's text, at most."""
 MOST_DEPTH = 32
 """How deep queries may be nested."""
 MOST_CLAUSES = 1024
@@ -40,10 +39,10 @@ class Match:
     boost: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_text(self.text)
-        _check_choice("operator", self.operator, OPERATORS)
-        _check_factor("boost", self.boost)
-        _check_integer("fuzziness", self.fuzziness, 0, 2)
+        check_text(self.text)
+        check_choice("operator", self.operator, OPERATORS)
+        check_factor("boost", self.boost)
+        check_integer("fuzziness", self.fuzziness, 0, 2)
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,8 @@ class Phrase:
     slop: int = 0
 
     def __post_init__(self) -> None:
-        _check_text(self.text)
-        _check_integer("slop", self.slop, 0, 1000)
+        check_text(self.text)
+        check_integer("slop", self.slop, 0, 1000)
 
 
 @dataclass(frozen=True)
@@ -82,15 +81,15 @@ class MultiMatch:
     operator: str = "or"
 
     def __post_init__(self) -> None:
-        _check_text(self.text)
-        _check_choice("operator", self.operator, OPERATORS)
-        object.__setattr__(self, "columns", _as_tuple("columns", self.columns))
+        check_text(self.text)
+        check_choice("operator", self.operator, OPERATORS)
+        object.__setattr__(self, "columns", as_tuple("columns", self.columns))
         if not self.columns or len(set(self.columns)) != len(self.columns):
             raise ConfigError("a MultiMatch needs columns, each once", fix="Name the columns to look into.")
         if self.boosts is not None:
-            object.__setattr__(self, "boosts", _as_tuple("boosts", self.boosts))
+            object.__setattr__(self, "boosts", as_tuple("boosts", self.boosts))
             for boost in self.boosts:
-                _check_factor("boost", boost)
+                check_factor("boost", boost)
             if len(self.boosts) != len(self.columns):
                 raise ConfigError(f"there are {len(self.columns)} columns and {len(self.boosts)} boosts")
 
@@ -112,7 +111,7 @@ class Boolean:
 
     def __post_init__(self) -> None:
         for name in ("must", "should", "must_not"):
-            queries = tuple(_as_text_query(each) for each in _as_tuple(name, getattr(self, name)))
+            queries = tuple(_as_text_query(each) for each in as_tuple(name, getattr(self, name)))
             object.__setattr__(self, name, queries)
         if not self.must and not self.should:
             raise ConfigError("a Boolean has neither must nor should", fix="Say what rows have to match.")
@@ -138,7 +137,7 @@ class Boost:
     def __post_init__(self) -> None:
         object.__setattr__(self, "query", _as_text_query(self.query))
         object.__setattr__(self, "against", _as_text_query(self.against))
-        _check_factor("factor", self.factor)
+        check_factor("factor", self.factor)
         _check_depth(self)
 
 
@@ -185,10 +184,10 @@ class Nearest:
         if bad is not None:
             raise ConfigError(f"number {bad} of the vector is {vector[bad]}", why="nothing is near to that")
         if self.metric is not None:
-            _check_choice("metric", self.metric, METRICS)
+            check_choice("metric", self.metric, METRICS)
         for name, most in (("nprobes", 1_000_000), ("refine", 1000), ("ef", MOST_EF)):
             if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), 1, most)
+                check_integer(name, getattr(self, name), 1, most)
         if self.exact and self.ef is not None:
             raise ConfigError(
                 f"exact and ef = {self.ef} contradict each other",
@@ -218,8 +217,8 @@ class Hybrid:
         object.__setattr__(self, "text", _as_text_query(self.text))
         if not isinstance(self.nearest, Nearest):
             raise ConfigError("a Hybrid needs a Nearest beside the text")
-        _check_integer("depth", self.depth, 1, 10_000)
-        _check_factor("constant", self.constant)
+        check_integer("depth", self.depth, 1, 10_000)
+        check_factor("constant", self.constant)
 
 
 TextQuery = Match | Phrase | MultiMatch | Boolean | Boost
@@ -306,40 +305,3 @@ def _check_depth(query: TextQuery) -> None:
         if not level:
             return
     raise ConfigError(f"a query is nested more than {MOST_DEPTH} deep")
-
-
-def _check_text(text: object) -> None:
-    if not isinstance(text, str):
-        raise ConfigError(f"the text of a query is a {type(text).__name__}", fix="Give a string.")
-    if not text.strip():
-        raise ConfigError("the query is empty", fix="Give it a word.")
-    if len(text) > MOST_TEXT:
-        raise ConfigError(f"the text of a query has {len(text):,} characters", fix=f"Give {MOST_TEXT:,} at most.")
-    if "\0" in text:
-        raise ConfigError("the text of a query has a NUL character", fix="Remove it.")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ConfigError("the text of a query is no Unicode text", why=str(error)) from error
-
-
-def _check_choice(name: str, value: object, known: Iterable[str]) -> None:
-    if value not in tuple(known):
-        raise ConfigError(f"{name} is {value!r}", fix=f"Give {', '.join(known)}.")
-
-
-def _check_factor(name: str, value: object) -> None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    if not good:
-        raise ConfigError(f"{name} is {value!r}", fix="Give a finite number that is not negative.")
-
-
-def _check_integer(name: str, value: object, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ConfigError(f"{name} is {value!r}", fix=f"Give a whole number from {least} to {most:,}.")
-
-
-def _as_tuple(name: str, value: object) -> tuple[object, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ConfigError(f"{name} is {value!r:.80}", fix="Give a list.")
-    return tuple(value)
