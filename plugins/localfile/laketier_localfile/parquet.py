@@ -91,8 +91,8 @@ def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _bounds(groups: list[Any]) -> tuple[str | None, str | None]:
-    ends = [_ends(group) for group in groups]
     try:
+        ends = [_ends(group) for group in groups]
         low = partition_text(min(low for low, _ in ends))
         high = partition_text(max(high for _, high in ends))
     except (ValueError, OverflowError):

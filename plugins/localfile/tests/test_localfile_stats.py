@@ -9,6 +9,7 @@ import tempfile
 from datetime import UTC, date, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -70,6 +71,16 @@ def test_bounds_and_nulls_are_those_of_the_rows(values: pa.Array, rows_of_a_grou
         low = high = None
     assert stats == ({"a": (low, high, values.null_count)} if len(values) else {})
     assert stats_from_text(stats_to_text(stats)) == stats
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.date32()], ids=str)
+def test_moments_that_python_does_not_reach_have_no_bounds(kind: pa.DataType) -> None:
+    """Their file is written all the same."""
+    of = np.int32 if pa.types.is_date32(kind) else np.int64
+    most = np.iinfo(of).max // (1000 if kind == pa.timestamp("s") else 1)  # Parquet has no seconds
+    for ends in ([-most, 0], [0, most]):
+        table = pa.table({"a": pa.array(np.array(ends, of)).cast(kind)})
+        assert column_stats(footer(written(table)), table.schema) == {"a": (None, None, 0)}
 
 
 def test_bounds_of_moments_load_no_pandas() -> None:
