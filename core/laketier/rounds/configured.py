@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
+import weakref
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,6 +103,13 @@ def open_log(table: ConfiguredTable, sources: Mapping[str, OpenSource]) -> Table
     if table.primary_key is None and table.change_column is None:
         return log
     return KeyedLog.of(log, table.primary_key, table.change_column)
+
+
+def close_when_unused(log: TableLog) -> None:
+    """Close a log of `open_log` once nobody has it any more. Until then a round may read it, in another thread."""
+    checked = log.log if isinstance(log, KeyedLog) else log
+    assert isinstance(checked, CheckedLog)
+    weakref.finalize(checked, CheckedLog(checked.log, checked.described).close).atexit = False
 
 
 def configured_tables(

@@ -11,7 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from laketier.config.service import Service
 from laketier.kit.library_errors import as_told
 from laketier.registry import OpenSource
-from laketier.rounds.configured import ConfiguredTable, configured_tables, open_log, open_sources
+from laketier.rounds.configured import (
+    ConfiguredTable,
+    close_when_unused,
+    configured_tables,
+    open_log,
+    open_sources,
+)
 from laketier.service.listing import Listed, list_all
 from laketier.service.state import Registration, StateError, StateStore
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog
@@ -89,9 +95,13 @@ class ServiceTables:
                 log.warning("[table=%s] the log could not be opened: %s", key, found)
         logs = {key: found for key, found in opened.items() if not isinstance(found, LaketierError)}
         with self._lock:
-            self._tables, self._logs = tables, {**self._logs, **logs}
+            older = self._logs
+            self._tables, self._logs = tables, {**older, **logs}
             self._unopened = {key: found for key, found in opened.items() if isinstance(found, LaketierError)}
             unopened = dict(self._unopened)
+        for key in older.keys() & logs.keys():
+            close_when_unused(older[key])
+        del older  # what no round reads is closed here, and not below the lock
         try:
             why = {key: str(error) for key, (_, error) in refused.items()}
             registrations = [_registration(every[key], each.table.table_id, why.get(key)) for key, each in logs.items()]

@@ -208,7 +208,8 @@ class TableLog(ABC):
         )
 
     def close(self) -> None:
-        """Release the resources that the log has on the driver."""
+        """Release the resources that the log has on the driver. A service opens the log of a table again at each look
+        at the sources, and closes the older one once no round reads it: in any thread, as the last of them ends."""
         return
 
 

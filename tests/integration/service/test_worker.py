@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from lines_log.plugin import LinesLog
 
 from laketier.config.service import load_service
 from laketier.kit.failpoints import observed
@@ -192,6 +193,30 @@ def test_a_table_that_a_worker_does_not_know_yet_is_tried_again(make: Callable[.
     worker.work_once()
     assert service.table("new").state is State.SCHEDULED
     assert service.ids(worker, "new") == [1]
+
+
+def test_a_log_that_was_opened_again_is_closed_once_nobody_reads_it(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+    service = make("idle", "read")
+
+    def close(log: LinesLog) -> None:
+        if log.folder.is_relative_to(service.folder):  # and of no test before
+            closed.append(log.folder.name)
+
+    monkeypatch.setattr(LinesLog, "close", close)
+    tables = service.worker().tables
+    read = tables.log(tables.table("src.read"))
+    tables.discover()
+    assert closed == ["idle"]
+    tables.discover()
+    assert sorted(closed) == ["idle", "idle", "read"]
+    assert read.bounds(), "it is still read"
+    del read
+    assert sorted(closed) == ["idle", "idle", "read", "read"]
+    tables.close()
+    assert sorted(closed) == ["idle"] * 3 + ["read"] * 3
 
 
 @dataclass
