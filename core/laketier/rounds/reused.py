@@ -13,7 +13,9 @@ import pyarrow as pa
 _BATCHES = 4
 """So many batches are looked at: who has a few buffers, and fills them in turn, does so from the first one on."""
 _BYTES = 1 << 16
-"""So much of each buffer is compared."""
+"""About so much of each batch is compared, of its first rows."""
+_BYTES_AT_ONCE = 64 << 20
+"""Of the batches that are kept, at most, unless it is one: the next is read while the one before is there anyway."""
 
 
 class Kept:
@@ -21,7 +23,7 @@ class Kept:
     nobody but the source itself can write into its memory."""
 
     def __init__(self) -> None:
-        self._first: list[tuple[pa.RecordBatch, int]] = []
+        self._first: list[tuple[pa.RecordBatch, int, int]] = []
         self._looks = 0
 
     def are_changed(self) -> bool:
@@ -29,21 +31,22 @@ class Kept:
         if self._looks > _BATCHES:
             return False
         self._looks += 1
-        found = any(_digest(batch) != digest for batch, digest in self._first)
+        found = any(_digest(rows) != digest for rows, digest, _ in self._first)
         if self._looks > _BATCHES:
             self._first.clear()
         return found
 
     def hold(self, batch: pa.RecordBatch) -> None:
         """Hold a batch, if it is one of the first."""
-        if self._looks <= _BATCHES and batch.num_rows:
-            self._first.append((batch, _digest(batch)))
+        if self._looks > _BATCHES or not batch.num_rows:
+            return
+        size = max(batch.nbytes, 1)
+        rows = batch.slice(0, max(1, batch.num_rows * _BYTES // size))
+        self._first.append((rows, _digest(rows), size))
+        while len(self._first) > 1 and sum(each[-1] for each in self._first) > _BYTES_AT_ONCE:
+            del self._first[0]
 
 
-def _digest(batch: pa.RecordBatch) -> int:
-    digest = 0
-    for column in batch.columns:
-        for buffer in column.buffers():
-            if buffer is not None and buffer.is_cpu:
-                digest = crc32(memoryview(buffer)[:_BYTES], digest)
-    return digest
+def _digest(rows: pa.RecordBatch) -> int:
+    """Of these rows alone: a source may write the next ones behind them, into the same memory."""
+    return crc32(rows.serialize())

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.rounds.checked_log import CheckedLog
+from laketier.rounds.reused import Kept
 from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, LogTable, PluginBroken, TableLog
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
@@ -212,6 +213,36 @@ def test_batches_that_share_memory_nobody_writes_to_are_right() -> None:
     whole = pa.table({"id": range(90), "text": pa.array(["a", "b", None] * 30).dictionary_encode()})
     gives = [*whole.to_batches(max_chunksize=10), *_filled(9, 9), batch("id", "text")]
     assert list(CheckedLog.of(Said(gives=gives), "t").read(PLAN[0])) == gives
+
+
+def _sliced(first: int, step: int) -> Iterator[pa.RecordBatch]:
+    """Batches that are slices of one memory, which is written as they are given."""
+    memory = np.zeros(40_000, np.int64)
+    ids = pa.Array.from_buffers(pa.int64(), len(memory), [None, pa.py_buffer(memory)])
+    for number in range(3):
+        at = first + step * number
+        memory[at : at + 10] = range(10 * number, 10 * number + 10)
+        yield pa.record_batch([ids.slice(at, 10), pa.array(["x"] * 10)], names=["id", "text"])
+
+
+def test_each_batch_of_a_memory_is_its_own_rows_alone() -> None:
+    """Whether the next ones are written behind them, or over them far behind the memory's beginning."""
+    given = CheckedLog.of(Said(gives=_sliced(0, 10)), "t").read(PLAN[0])
+    assert [i for each in given for i in each["id"].to_pylist()] == list(range(30))
+    with pytest.raises(PluginBroken, match="rows would be lost, and others be there twice"):
+        list(CheckedLog.of(Said(gives=_sliced(30_000, 0)), "t").read(PLAN[0]))
+
+
+def test_a_few_batches_are_held_and_large_ones_are_not() -> None:
+    """The next one is read while the one before is held anyway."""
+    kept, whole = Kept(), pa.record_batch({"id": np.zeros(1 << 22, np.int64)})
+    memory = np.zeros(1 << 22, np.int64)
+    kept.hold(pa.record_batch([pa.Array.from_buffers(pa.int64(), 1 << 22, [None, pa.py_buffer(memory)])], names=["id"]))
+    memory[0] = 1
+    assert kept.are_changed()
+    kept.hold(whole)
+    kept.hold(whole)
+    assert not kept.are_changed(), "the first one is not held any more"
 
 
 @pytest.mark.parametrize("error", [OSError("the socket is gone"), SystemExit(3)])
