@@ -153,7 +153,10 @@ def _opened(make: Callable[[], Catalog]) -> Catalog:
             return make()
         except Exception as error:
             raised = sys.modules.get("sqlalchemy.exc")
-            if raised is None or not isinstance(error, raised.DatabaseError) or "locked" in str(error.orig):
+            if raised is None or not isinstance(error, raised.DatabaseError):
+                raise
+            # So does a server that can't be reached: its timeout is not waited for three times.
+            if isinstance(error, raised.OperationalError) and "already exists" not in str(error.orig):
                 raise
     return make()
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import load_catalog
 from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
 
 from laketier.cli.demo.verify import evaluate
 from laketier.config import parse_options
@@ -297,6 +299,27 @@ def test_another_process_makes_each_table_of_a_catalog_first(tmp_path: Path, emb
         event.remove(Engine, "before_cursor_execute", first)
     assert made == ["iceberg_tables", "iceberg_namespace_properties"]
     assert storage.catalog().list_tables() == [info.path]
+
+
+def test_a_database_that_can_not_be_reached_is_asked_no_more_often_than_by_the_library(tmp_path: Path) -> None:
+    """Each time may take as long as its timeout."""
+    asked: list[object] = []
+    properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/nowhere/catalog.db"}
+
+    def ask(*_: Any) -> None:
+        asked.append(None)
+
+    event.listen(Engine, "do_connect", ask)
+    try:
+        with pytest.raises(OperationalError):
+            load_catalog("other", **properties)
+        by_the_library = len(asked)
+        storage = IcebergStorage(LakeStorageConfig(str(tmp_path), IcebergOptions(catalog=Passthrough(properties))))
+        with pytest.raises(ConfigError, match="unable to open database file"):
+            storage.catalog().list_tables()
+    finally:
+        event.remove(Engine, "do_connect", ask)
+    assert len(asked) == 2 * by_the_library > 0
 
 
 @pytest.mark.parametrize(
