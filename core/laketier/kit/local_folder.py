@@ -149,10 +149,8 @@ class LocalFolder:
     def refuse_links(self, path: str) -> None:
         """Raise `OutsideTable` unless ``path`` is confined and no existing part of it is a link. For files that are
         then opened by name: to read them, or to create them under an unguessable name."""
-        root, done = (
-            str(self.root),
-            "",
-        )  # each commit asks for some folders, and a `Path` of each takes longer than its look
+        # Each commit asks for some folders, and a `Path` of each takes longer than its look.
+        root, done = str(self.root), ""
         for name in self._confined(path).split("/"):
             done = f"{done}/{name}" if done else name
             try:

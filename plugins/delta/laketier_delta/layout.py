@@ -163,15 +163,16 @@ def _folder(column: str, value: Any, odd: OddPartitionValues) -> str:
     text = log_text(value)
     if text is None:
         return _NULL
-    name = quote(text, safe="")
-    is_long = len(name) > _LONGEST or len(f"{quote(column, safe='')}={name}") > LONGEST_FOLDER
-    if is_long and odd is OddPartitionValues.ACCEPT:
-        return folder_for_odd(text)
+    name, digest, begin = quote(text, safe=""), folder_for_odd(text), f"{quote(column, safe='')}="
+    is_long = len(name) > _LONGEST or len(begin + name) > LONGEST_FOLDER
+    has_digest = text != _NULL and len(begin + digest) <= LONGEST_FOLDER  # a column of another tool's may be longer
+    if is_long and has_digest and odd is OddPartitionValues.ACCEPT:
+        return digest
     if is_long or text == _NULL:
         raise IncompatibleData(
             f"partition column {column!r} has a value that can't name a folder: {text[:40]!r}",
             why="it is too long" if text != _NULL else "that name stands for null",
             fix="Partition by a shorter value, or by a hash of it"
-            + (f", or {_ACCEPT}, which names the folder by a digest." if text != _NULL else "."),
+            + (f", or {_ACCEPT}, which names the folder by a digest." if has_digest else "."),
         )
     return name

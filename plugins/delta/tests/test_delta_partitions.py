@@ -210,6 +210,18 @@ def test_a_long_name_of_a_column_leaves_values_less_room(lake_with):
         lake_with().create(pa.schema([("id", pa.int64()), ("k" * 217, pa.string())]), "k" * 217)
 
 
+def test_a_column_of_another_tools_whose_name_leaves_no_room_for_a_digest(lake_with):
+    """Its short values are taken, and its long ones are refused as such."""
+    column = "k" * 220
+    lake = lake_with(odd_partition_values=OddPartitionValues.ACCEPT)
+    rows = pa.table({"id": range(3), column: pa.array(["x", "x", "y" * 40])})
+    write_deltalake(lake.uri, rows.slice(0, 1), partition_by=[column])
+    lake.append(rows.slice(1, 1))
+    assert lake.read()[column].to_pylist() == ["x", "x"]
+    with pytest.raises(IncompatibleData, match=r"it is too long. Partition by a shorter value, or by a hash of it\.$"):
+        lake.append(rows.slice(2))
+
+
 def test_an_empty_text_is_refused_where_null_is_none_either(lake_with):
     lake = lake_with(odd_partition_values=OddPartitionValues.ACCEPT)
     lake.create(pa.schema([("id", pa.int64()), pa.field("p", pa.string(), nullable=False)]), "p")
