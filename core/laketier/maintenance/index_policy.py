@@ -73,6 +73,12 @@ class IndexDecision:
     why: str
 
 
+def built_age(built_at: int | None, now: int) -> float | None:
+    """The age in seconds of a part that was built at ``built_at``, both in ms since the epoch. None where it is
+    unknown, as of a part that is dated ahead."""
+    return None if built_at is None or built_at > now + _SLACK_MS else max(0, now - built_at) / 1000
+
+
 def decide_index(info: IndexInfo | None, rows: int, policy: IndexPolicy, now: int) -> IndexDecision:
     """Decide what an index needs next. Pure: each step changes ``info``, so ask again after it, until there is nothing.
 
@@ -102,7 +108,7 @@ def decide_index(info: IndexInfo | None, rows: int, policy: IndexPolicy, now: in
     if info.rows_not_indexed:
         if policy.max_unindexed_rows is not None and info.rows_not_indexed >= policy.max_unindexed_rows:
             return IndexDecision(IndexStep.APPEND, f"{info.rows_not_indexed} rows are not indexed")
-        age = None if info.built_at is None or info.built_at > now + _SLACK_MS else (now - info.built_at) / 1000
+        age = built_age(info.built_at, now)
         limit = policy.max_unindexed_seconds
         if limit is not None and (age is None or age >= limit):
             told = "unknown" if age is None else f"{age:.0f} s"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from laketier.maintenance.index_policy import built_age
 from laketier.service.state import IndexFigures, TableStatus
 
 
@@ -19,10 +20,6 @@ class IndexMetric:
     value: Callable[[IndexFigures, int], float | None]
 
 
-def _built_seconds(each: IndexFigures, at: int) -> float | None:
-    return None if each.built_at is None else max(0, at - each.built_at) / 1000
-
-
 INDEX_METRICS_OF = (
     IndexMetric("laketier_index_tail_share", "The share of the rows that queries look through without the index.",
                 lambda each, _: each.tail_share),
@@ -32,7 +29,8 @@ INDEX_METRICS_OF = (
     IndexMetric("laketier_index_deleted_rows", "Rows that were deleted and that it still counts.",
                 lambda each, _: each.rows_deleted),
     IndexMetric("laketier_index_segments", "Its segments.", lambda each, _: each.segments),
-    IndexMetric("laketier_index_built_seconds", "The age of its newest segment.", _built_seconds),
+    IndexMetric("laketier_index_built_seconds", "The age of its newest segment.",
+                lambda each, at: built_age(each.built_at, at)),
     IndexMetric("laketier_index_failed", "1 when its last upkeep failed, else 0.",
                 lambda each, _: each.error is not None),
 )  # fmt: skip

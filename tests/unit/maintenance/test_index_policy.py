@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from laketier.maintenance.index_policy import IndexPolicy, IndexStep, decide_index
+from laketier.maintenance.index_policy import IndexPolicy, IndexStep, built_age, decide_index
 from laketier.spi import IndexInfo, IndexKind, IndexSpec
 
 SPEC = IndexSpec("x", "text", IndexKind.INVERTED)
@@ -72,6 +72,14 @@ POLICIES = st.builds(
     st.integers(1, 20),
     st.floats(0.01, 1),
 )
+
+
+def test_a_part_that_is_dated_ahead_has_no_age() -> None:
+    """Neither for the upkeep nor in the service's metrics: an age of 0 would hide that nobody knows it."""
+    ages = [built_age(at, NOW) for at in (None, NOW - 1500, NOW + 60_000, NOW + 60_001)]
+    assert ages == [None, 1.5, 0, None]
+
+
 INFOS = st.builds(
     info,
     rows=st.integers(0, 10**6),
