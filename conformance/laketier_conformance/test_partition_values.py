@@ -106,7 +106,9 @@ def test_filters_on_several_partition_columns(lake: Lake) -> None:
     compare(table, kept, [a, early, below, no_key, *mixed])
 
 
-@pytest.mark.parametrize(("length", "value"), [(200, "x" * 100), (200, "x"), (260, "x")])
+@pytest.mark.parametrize(
+    ("length", "value"), [(200, "x" * 100), (200, "x"), (260, "x")], ids=["both", "short-value", "too-long"]
+)
 def test_long_names_of_partition_columns(lake: Lake, length: int, value: str) -> None:
     """The name of a folder may hold both, and 255 bytes are the most. The column is refused when the table is made, or
     the value when it is staged; what is taken is found."""

@@ -41,7 +41,7 @@ class Kept:
         if self._looks > _BATCHES or not batch.num_rows:
             return
         size = max(batch.nbytes, 1)
-        rows = batch.slice(0, max(1, batch.num_rows * _BYTES // size))
+        rows = batch.slice(0, max(1, min(_BYTES, batch.num_rows * _BYTES // size)))
         self._first.append((rows, _digest(rows), size))
         while len(self._first) > 1 and sum(each[-1] for each in self._first) > _BYTES_AT_ONCE:
             del self._first[0]

@@ -211,7 +211,8 @@ def test_memory_of_a_batch_that_is_filled_again_is_refused(buffers: int, batches
 
 def test_batches_that_share_memory_nobody_writes_to_are_right() -> None:
     whole = pa.table({"id": range(90), "text": pa.array(["a", "b", None] * 30).dictionary_encode()})
-    gives = [*whole.to_batches(max_chunksize=10), *_filled(9, 9), batch("id", "text")]
+    empty = pa.record_batch({"id": pa.nulls(2**31), "text": pa.nulls(2**31)})
+    gives = [empty, *whole.to_batches(max_chunksize=10), *_filled(9, 9), batch("id", "text")]
     assert list(CheckedLog.of(Said(gives=gives), "t").read(PLAN[0])) == gives
 
 
