@@ -243,10 +243,11 @@ def test_tests_that_are_asked_for_give_no_verdict(run_suite) -> None:  # type: i
     run = run_suite("feather", arguments=[f"--lake-test={SOME}", "--lake-test=test_indexing.py"])
     assert (run.code, run.report["verdict"], run.report["as_asked"]) == (0, "partial", True), run.output
     of_indexes = {
-        f"test_indexing.py::test_{name}" for name in ("a_build_after_one_that_died", "parts_that_are_not_whole")
+        f"test_indexing.py::test_{name}"
+        for name in ("a_build_after_one_that_died", "an_index_beside_another", "parts_that_are_not_whole")
     }
     assert set(run.report["results"]) == {SOME, REFUSED, *of_indexes}
-    assert "verdict: none, as only 4 of" in run.output
+    assert "verdict: none, as only 5 of" in run.output
     assert "not run: " not in run.output
 
 
