@@ -105,11 +105,18 @@ def open_log(table: ConfiguredTable, sources: Mapping[str, OpenSource]) -> Table
     return KeyedLog.of(log, table.primary_key, table.change_column)
 
 
-def close_when_unused(log: TableLog) -> None:
-    """Close a log of `open_log` once nobody has it any more. Until then a round may read it, in another thread."""
-    checked = log.log if isinstance(log, KeyedLog) else log
-    assert isinstance(checked, CheckedLog)
-    weakref.finalize(checked, CheckedLog(checked.log, checked.described).close).atexit = False
+def close_when_unused(log: TableLog, newer: TableLog) -> None:
+    """Close a log of `open_log` once nobody has it any more. Until then a round may read it, in another thread.
+    Where the source gave the same object again, as ``newer``, it stays open."""
+    checked = _checked(log)
+    if checked.log is not _checked(newer).log:
+        weakref.finalize(checked, CheckedLog(checked.log, checked.described).close).atexit = False
+
+
+def _checked(log: TableLog) -> CheckedLog:
+    found = log.log if isinstance(log, KeyedLog) else log
+    assert isinstance(found, CheckedLog)
+    return found
 
 
 def configured_tables(

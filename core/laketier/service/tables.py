@@ -100,7 +100,7 @@ class ServiceTables:
             self._unopened = {key: found for key, found in opened.items() if isinstance(found, LaketierError)}
             unopened = dict(self._unopened)
         for key in older.keys() & logs.keys():
-            close_when_unused(older[key])
+            close_when_unused(older[key], logs[key])
         del older  # what no round reads is closed here, and not below the lock
         try:
             why = {key: str(error) for key, (_, error) in refused.items()}

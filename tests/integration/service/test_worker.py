@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from lines_log.plugin import LinesLog
+from lines_log.plugin import LinesLog, LinesSource
 
 from laketier.config.service import load_service
 from laketier.kit.failpoints import observed
@@ -217,6 +217,24 @@ def test_a_log_that_was_opened_again_is_closed_once_nobody_reads_it(
     assert sorted(closed) == ["idle", "idle", "read", "read"]
     tables.close()
     assert sorted(closed) == ["idle"] * 3 + ["read"] * 3
+
+
+def test_a_log_that_its_source_gives_again_stays_open(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = make("t")
+    given: dict[str, TableLog] = {}
+    closed: list[TableLog] = []
+    opened = LinesSource.open
+    monkeypatch.setattr(
+        LinesSource, "open", lambda source, name, options: given.setdefault(name, opened(source, name, options))
+    )
+    monkeypatch.setattr(LinesLog, "close", lambda log: closed.append(log))
+    tables = service.worker().tables
+    tables.discover()
+    assert given["t"] not in closed
+    tables.close()
+    assert given["t"] in closed
 
 
 @dataclass
