@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Callable
 
 from laketier.spi.errors import LaketierError, StorageError
+from laketier.spi.redaction import redacted
+
+log = logging.getLogger(__name__)
 
 
 def ends_the_process(error: BaseException) -> bool:
@@ -39,3 +44,22 @@ def as_told(error: BaseException, what: str, *, where: str | None = None) -> Lak
     told = StorageError(what, where=where, why=f"{type(error).__name__}: {error}")
     told.__cause__ = error
     return told
+
+
+def close_and_tell(close: Callable[[], object], what: str) -> None:
+    """Close what a library opened, and log what it raises: what was done with it is done, and others are to be closed.
+    Driver.
+
+    Args:
+        close: Closes it.
+        what: Its name, for the log.
+
+    Raises:
+        BaseException: What was raised, if it `ends_the_process`.
+    """
+    try:
+        close()
+    except BaseException as error:
+        if ends_the_process(error):
+            raise
+        log.warning("%s could not be closed: %s", what, redacted(repr(error)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from laketier.config import parse_options
-from laketier.kit.library_errors import as_told, ends_the_process
+from laketier.kit.library_errors import as_told, close_and_tell
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry.discovery import load_source
 from laketier.spi import (
@@ -18,7 +18,6 @@ from laketier.spi import (
     PluginBroken,
     TableLog,
 )
-from laketier.spi.redaction import redacted
 from laketier.spi.visible import is_utf8
 
 log = logging.getLogger(__name__)
@@ -88,12 +87,7 @@ class OpenSource:
 
     def close(self) -> None:
         """Release the source's resources. Raises nothing that the source did: the others are to be closed, too."""
-        try:
-            self.source.close()
-        except BaseException as error:
-            if ends_the_process(error):
-                raise
-            log.warning("[source=%s] the source could not be closed: %s", self.name, redacted(repr(error)))
+        close_and_tell(self.source.close, f"[source={self.name}] the source")
 
 
 def open_log_source(kind: str, options: Mapping[str, Any], *, name: str, origin: str) -> OpenSource:

@@ -6,7 +6,6 @@ with an overlap doubled rows, and an offset that is no integer a watermark that 
 
 from __future__ import annotations
 
-import logging
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from laketier.kit.library_errors import ends_the_process
+from laketier.kit.library_errors import close_and_tell
 from laketier.rounds.reused import Kept
 from laketier.spi import (
     BadRecord,
@@ -29,10 +28,7 @@ from laketier.spi import (
     TableLog,
     fail_on_bad_record,
 )
-from laketier.spi.redaction import redacted
 from laketier.spi.visible import is_utf8
-
-log = logging.getLogger(__name__)
 
 _MOST = 2**63
 _END = object()
@@ -210,12 +206,7 @@ class CheckedLog(TableLog):
 
     def close(self) -> None:
         """Raises nothing that the source did: what was read is read, and the logs of others are to be closed."""
-        try:
-            self.log.close()
-        except BaseException as error:
-            if ends_the_process(error):
-                raise
-            log.warning("[table=%s] the log could not be closed: %s", self.described.name, redacted(repr(error)))
+        close_and_tell(self.log.close, f"[table={self.described.name}] the log")
 
     def _broken(self, what: str, rule: str | None = None) -> PluginBroken:
         return _broken(self.described.name, what, rule)
