@@ -41,6 +41,7 @@ HELPERS = {
     "overlaid",
     "correctly_indexed",
     "changing",
+    "connected",
     "marked",
     "told",
     "local",

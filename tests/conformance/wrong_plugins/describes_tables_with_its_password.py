@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from crooked import CrookedPlugin, CrookedStorage
+from connected import NOBODY, ConnectedPlugin, ConnectedStorage, Options
 
 from laketier import kit, spi
 from laketier.registry import hookimpl
@@ -15,38 +14,26 @@ SAYS = "the pickle of a table's description, which goes into the logs of engines
 
 
 @dataclass(frozen=True)
-class Options:
-    user: str = spi.option("", "Who logs in.")
-    password: spi.Secret | None = spi.option(None, "Their password.")
-
-
-@dataclass(frozen=True)
-class ConnectedCatalog(kit.ManifestCatalog):
-    options: Options = Options()
+class DescribingCatalog(kit.ManifestCatalog):
+    options: Options = NOBODY
 
     def load_table(self, path: spi.TablePath) -> spi.TableInfo:
         info = super().load_table(path)
-        password = "" if self.options.password is None else self.options.password.reveal()
-        address = f"https://{self.options.user}:{password}@catalog/{path}"
+        address = f"https://{self.options.login}@catalog/{path}"
         descriptor = replace(info.descriptor, properties={**info.descriptor.properties, "loaded.from": address})
         return replace(info, descriptor=descriptor)
 
 
 @dataclass(frozen=True)
-class ConnectedStorage(CrookedStorage):
-    options: Options = Options()
-
+class DescribingStorage(ConnectedStorage):
     def catalog(self) -> kit.ManifestCatalog:
-        return ConnectedCatalog(self.parts.table, self.warehouse, options=self.options)
+        return DescribingCatalog(self.parts.table, self.warehouse, options=self.options)
 
 
-class ConnectedPlugin(CrookedPlugin):
-    options_type = Options
-
-    def create_storage(self, config: spi.LakeStorageConfig) -> CrookedStorage:
-        return ConnectedStorage(Path(config.warehouse), self._parts, config.options)
+class DescribingPlugin(ConnectedPlugin):
+    storage = DescribingStorage
 
 
 @hookimpl
-def laketier_format() -> CrookedPlugin:
-    return ConnectedPlugin("describes-tables-with-its-password")
+def laketier_format() -> ConnectedPlugin:
+    return DescribingPlugin("describes-tables-with-its-password")

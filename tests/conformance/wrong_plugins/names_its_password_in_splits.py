@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
-from crooked import CrookedPlugin, CrookedStorage
+from connected import NOBODY, ConnectedPlugin, ConnectedStorage, Options
 from feather_lake.plugin import Source
 
 from laketier import spi
@@ -14,12 +13,6 @@ from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_secrets.py::test_no_secret_is_stored"
 SAYS = "the message of a split has the secret of an option in it"
-
-
-@dataclass(frozen=True)
-class Options:
-    user: str = spi.option("", "Who logs in.")
-    password: spi.Secret | None = spi.option(None, "Their password.")
 
 
 @dataclass(frozen=True)
@@ -31,32 +24,25 @@ class AddressedFile:
 @dataclass(frozen=True)
 class AddressedSource(Source):
     split_payload: ClassVar[type] = AddressedFile
-    options: Options = Options()
+    options: Options = NOBODY
 
     def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
         plan = super().plan(request)
-        password = "" if self.options.password is None else self.options.password.reveal()
-        host = f"{self.options.user}:{password}@host"
-        files = [AddressedFile(split.payload.path, host) for split in plan.splits]
+        files = [AddressedFile(split.payload.path, f"{self.options.login}@host") for split in plan.splits]
         splits = [replace(split, payload=file) for split, file in zip(plan.splits, files, strict=True)]
         return replace(plan, splits=tuple(splits))
 
 
 @dataclass(frozen=True)
-class AddressedStorage(CrookedStorage):
-    options: Options = Options()
-
+class AddressedStorage(ConnectedStorage):
     def source(self, table: spi.TableInfo) -> Source:
         return AddressedSource(self.parts.at(table), self.options)
 
 
-class AddressedPlugin(CrookedPlugin):
-    options_type = Options
-
-    def create_storage(self, config: spi.LakeStorageConfig) -> CrookedStorage:
-        return AddressedStorage(Path(config.warehouse), self._parts, config.options)
+class AddressedPlugin(ConnectedPlugin):
+    storage = AddressedStorage
 
 
 @hookimpl
-def laketier_format() -> CrookedPlugin:
+def laketier_format() -> ConnectedPlugin:
     return AddressedPlugin("names-its-password-in-splits")
