@@ -240,6 +240,23 @@ def test_the_first_rows_of_a_table_are_replaced_at_once(table: Table) -> None:
     )
 
 
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)
+def test_rows_that_are_taken_away_for_nothing(table: Table) -> None:
+    """An overwrite without a row leaves an empty table: whoever takes it for a commit that appended nothing would never
+    hear that the rows are gone."""
+    table.append(0)
+    start = _latest(table)
+    table.round(token(1), [], mode=WriteMode.OVERWRITE)
+    end = _latest(table)
+    with refused(RowsChanged, "changes are planned over an overwrite without rows"):
+        table.changes.plan(start, end)
+    expect(
+        _appended(table, start, end, skip_changes=True).num_rows,
+        0,
+        "the number of rows of an overwrite without rows, which is passed over",
+    )
+
+
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.UPSERT)
 def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
     keyed = Keyed.of(lake.create(primary_key=("id",)))

@@ -173,7 +173,8 @@ class ManifestCatalog(LakeCatalog):
     def _alter(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         table = self.table_type(self._open(path).store)
         state = table.open()
-        altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
+        seen = TableInfo(path, state.metadata, state.table_uuid, table.store.root, state.snapshot_id)
+        altered = self._apply(seen, changes)
         if not altered.schema.equals(state.metadata.schema) or altered.properties != state.metadata.properties:
             manifest = next_manifest(
                 state.head,
