@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import compress
 
 from laketier.kit.confine import confined
 from laketier.kit.table_store import StagingArea
@@ -145,10 +146,8 @@ def remove(folder: StagingArea, paths: Sequence[str]) -> set[str]:
             return False
         return True
 
-    if not paths:
-        return set()
     with ThreadPoolExecutor(_DELETIONS_AT_ONCE) as pool:
-        return {path for path, gone in zip(paths, pool.map(is_gone, paths), strict=True) if gone}
+        return set(compress(paths, pool.map(is_gone, paths)))
 
 
 def refuse_lost(path: str, found: int | None, wrote: int, *, where: str) -> None:

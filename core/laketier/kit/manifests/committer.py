@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.file_counts import FILE_COUNTS
@@ -66,21 +65,19 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         finished = self._finish(state, pipeline, {*removed, *(entry.path for entry in named)})
         return self._append(state, added, removed, watermarks, finished)
 
-    def finish_left_open(self, state: ManifestState) -> bool:
-        """Finish the open files of `finishes`, in a commit without rows. False where there is none, or no room for any:
-        then nothing is published. Raises as `publish`."""
+    def finish_left_open(self, state: ManifestState) -> None:
+        """Finish the open files of `finishes`, in a commit without rows. Where there is none, or no room for any,
+        nothing is published. Raises as `publish`."""
         finished = self._finish(state, "", ())
-        if not finished.paths:
-            return False
-        self._append(state, (), (), dict(state.head.watermarks), finished)
-        return True
+        if finished.paths:
+            self._append(state, (), (), state.head.watermarks, finished)
 
     def _append(
         self,
         state: ManifestState,
         added: Sequence[FileEntry],
         removed: Sequence[str],
-        watermarks: dict[str, Any],
+        watermarks: Mapping[str, str],
         finished: Finished,
     ) -> LakeCommitResult:
         number = state.head.number + 1

@@ -107,10 +107,11 @@ def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str],
 
 def texts(mapping: Any) -> dict[str, str]:
     """Names and their texts, such as properties. Raises `TypeError` and `AttributeError` for any other value."""
-    for name, text in mapping.items():
+    found = dict(mapping.items())
+    for name, text in found.items():
         if not isinstance(text, str):
             raise TypeError(f"{name!r} is {text!r}, which is no text")
-    return dict(mapping)
+    return found
 
 
 def whole(number: Any) -> int:

@@ -9,6 +9,7 @@ from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.table import ManifestTable
 from laketier.spi.features import Feature
 from laketier.spi.history import LakeHistory, SnapshotInfo
+from laketier.spi.token import Watermark
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class ManifestHistory(LakeHistory):
 
 
 def _info(manifest: Manifest) -> SnapshotInfo:
-    marks = (manifest.watermark(pipeline) for pipeline in manifest.watermarks)
-    mine = next((mark for mark in marks if mark is not None and mark.commit_id == manifest.commit_id), None)
+    marks = map(Watermark.from_json, manifest.watermarks.values())
+    mine = next((mark for mark in marks if mark.commit_id == manifest.commit_id), None)
     return SnapshotInfo(
         snapshot_id=manifest.number,
         committed_at=manifest.at,

@@ -222,7 +222,7 @@ class ManifestLog:
         never go back. Raises `SnapshotNotFound` for a moment before the table was created."""
         if head.at <= moment:
             return head
-        low, high, found = head.earliest, head.number - 1, None
+        low, high, found = head.earliest, head.number, None
         while low <= high:
             middle = (low + high) // 2
             manifest = self.at(middle, head)

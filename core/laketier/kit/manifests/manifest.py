@@ -264,9 +264,7 @@ class Description:
     @classmethod
     def _from_body(cls, body: dict[str, Any], _: str) -> Description:
         metadata = body["metadata"]
-        return cls(
-            body["table_uuid"], whole(body["number"]), None if metadata is None else _descriptor_from_plain(metadata)
-        )
+        return cls(body["table_uuid"], body["number"], None if metadata is None else _descriptor_from_plain(metadata))
 
 
 def origin_of(body: Mapping[str, Any]) -> str:

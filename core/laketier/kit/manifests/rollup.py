@@ -135,9 +135,9 @@ def files_at(manifests: ManifestLog, number: int, known: Manifest | None = None)
 
 
 def find_commit(manifests: ManifestLog, number: int, commit_id: str) -> Commit | None:
-    """The commit with this id in the whole history up to ``number``, newest first."""
+    """The commit with this id in the whole history up to ``number``. No two have the same."""
     for block in blocks_back_from(manifests, number):
-        for commit in reversed(block.commits):
+        for commit in block.commits:
             if commit.commit_id == commit_id:
                 return commit
     return None
