@@ -15,9 +15,12 @@ OPEN_SET = "laketier finds formats through entry points, so that anyone's is as 
 
 # Bucket functions bear the names of the projects that defined them; they are hash functions, not formats.
 NAMES_ALLOWED_IN = ("laketier/bucketing",)
-# The same where `lake.bucket-by` names one, as in "iceberg:bucket(16, id)"; how Parquet spells its encodings; and the
-# ending of Arrow's files.
-NO_FORMATS = re.compile(r"\biceberg:(?=bucket|`)|\bDELTA_(BINARY_PACKED|BYTE_ARRAY|LENGTH_BYTE_ARRAY)\b|\A\.feather\Z")
+# The same where `lake.bucket-by` names one, as in "iceberg:bucket(16, id)"; how Parquet spells its encodings; the
+# ending of Arrow's files; and folders of anyone's tables, which nobody may take for files that lie there.
+NO_FORMATS = re.compile(
+    r"\biceberg:(?=bucket|`)|\bDELTA_(BINARY_PACKED|BYTE_ARRAY|LENGTH_BYTE_ARRAY)\b|\A\.feather\Z"
+    r"|\A_delta_log\Z|\(delete_\)\?delta_(?=\\d)"
+)
 
 ROOMS_WITH_SPARK = ("laketier/spark", "laketier/service")
 ROOMS_WITH_SPARK_LATER = ("laketier/cli",)

@@ -86,7 +86,9 @@ class CheckedMessages:
         if length == 0:
             self._ended = True
             return prefix
-        if length > min(self._left, SCHEMA_BYTES):
+        if length > SCHEMA_BYTES:
+            raise BadValue(f"a message claims {length:,} bytes of metadata, and {SCHEMA_BYTES:,} are the most")
+        if length > self._left:
             raise BadValue(f"a message claims {length:,} bytes of metadata, where {self._left:,} are left")
         metadata = self._take(length)
         body_length = _body_length(metadata)

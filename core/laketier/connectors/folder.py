@@ -13,6 +13,7 @@ from pyarrow import fs
 from laketier.config.locations import absolute
 from laketier.connectors.location import filesystem_of, is_hidden
 from laketier.connectors.parquet_parts import read_footer, read_row_groups, row_group_ranges
+from laketier.kit.foreign_tables import mark_among, taken_for_files
 from laketier.kit.looks import is_link
 from laketier.kit.parquet_reader import naming_damage, open_parquet
 from laketier.spi import (
@@ -42,8 +43,9 @@ class ParquetFolder(LakeSource):
     """All Parquet files below ``location`` (a path or URI), hidden ones (``_x``, ``.x``) left out.
 
     The columns are those of the first file by name unless ``schema`` gives them; a file that lacks some reads as
-    null there, one with others is refused when it is planned. Symbolic links below the folder are refused. A file is
-    split at row groups into parts of about ``split_bytes``.
+    null there, one with others is refused when it is planned. Symbolic links below the folder are refused, and folders
+    of tables whose own rules say which files count. A file is split at row groups into parts of about
+    ``split_bytes``.
     """
 
     split_payload: ClassVar[type] = RowGroups
@@ -98,6 +100,9 @@ class ParquetFolder(LakeSource):
             found = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ConfigError("the folder does not exist", where=self.location, fix="Check the path.") from error
+        mark = mark_among(info.path[len(folder) :].lstrip("/") for info in found)
+        if mark is not None:
+            raise taken_for_files(mark, self.location)
         if isinstance(filesystem, fs.LocalFileSystem):
             _refuse_links(folder, (info.path for info in found))
         files = [

@@ -15,7 +15,7 @@ from laketier.tables.promotion import Spelling, promoted
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER = re.compile(r"([^=]+)=(.*)\Z", re.DOTALL)
-_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+_ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _INTEGER = re.compile(r"(0|-?[1-9][0-9]{0,17})\Z", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z", re.ASCII)
 
@@ -94,5 +94,14 @@ def _kind(value: str | None) -> pa.DataType:
 
 
 def _unshown(text: str) -> str:
-    """As Hive and Spark escape: each byte, or each character below 256, by ``%`` and two digits."""
-    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    """``%`` and two digits are a byte of UTF-8, as DuckDB, Polars, Arrow and Delta write whatever is not ASCII. Hive
+    and Spark leave that as it is. So what is no UTF-8 is a character below 256, as they read it."""
+    return _ESCAPED.sub(_characters, text)
+
+
+def _characters(escaped: re.Match[str]) -> str:
+    data = bytes.fromhex(escaped[0].replace("%", ""))
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

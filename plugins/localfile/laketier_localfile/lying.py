@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from laketier.kit.confine import escapes
+from laketier.kit.foreign_tables import INSIDE, table_mark
 from laketier.kit.manifests import Manifest
 from laketier.kit.table_store import TableStore
 from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, OutsideTable
@@ -22,13 +23,15 @@ _NAMED = 3
 
 Identity = tuple[int, int, int | str]
 """What tells whether a file is still the same: its size, its date, and its inode or tag."""
-FOREIGN = (
-    ("_delta_log", "Delta Lake"),
-    (".hoodie", "Hudi"),
-    ("_versions", "Lance"),
-    ("_laketier_manifests", "laketier"),
-)
-"""Folders by which a folder is known to be a table's."""
+_KINDS = {
+    "_delta_log": "Delta Lake",
+    "_spark_metadata": "Spark's file sink",
+    ".hoodie": "Hudi",
+    "_versions": "Lance",
+    "_laketier_manifests": "laketier",
+    "metadata": "Iceberg",
+    "snapshot": "Paimon",
+}
 
 
 @dataclass(frozen=True)
@@ -183,17 +186,25 @@ def had_rows(store: TableStore, manifests: str) -> bool:
         return True
 
 
-def refuse_tables(where: str, names: Collection[str], metadata: Callable[[], bool], *, top: bool) -> None:
-    """Raise `IncompatibleTable` for a folder with these ``names``. A folder of any format's own means that another
-    table's rules say which of the files count. ``metadata``: whether there are Iceberg's files in that folder."""
-    marks = [(name, kind) for name, kind in FOREIGN if name in names and not (top and kind == "laketier")]
-    if "metadata" in names and metadata():
-        marks.append(("metadata", "Iceberg"))
-    if marks:
-        name, kind = marks[0]
-        raise IncompatibleTable(
-            f"the folder is a table of {kind}",
-            where=where,
-            why=f"it holds {name}, which says what of the other files counts",
-            fix="Read it as such a table, and write its rows into a new one.",
-        )
+def kind_of(mark: str) -> str:
+    """Whose table a folder is, by what `laketier.kit.foreign_tables` found in it."""
+    if mark.startswith("ducklake-"):
+        return "DuckLake"
+    return _KINDS.get(mark.partition("/")[0], "Hive's transactions")
+
+
+def refuse_table(where: str, folder: str, names: Collection[str]) -> None:
+    """Raise `IncompatibleTable` for a folder with these ``names`` directly in it, that another table's rules are
+    for. ``where``: the place. ``folder``: its path there, empty for the place itself, in which a table of laketier is
+    told in other words."""
+    mark = table_mark(folder, names if folder else [name for name in names if name != LAYOUT.folder])
+    if mark is None:
+        return
+    if (last := folder.rpartition("/")[2]) in INSIDE and INSIDE[last].match(mark):
+        folder, mark = folder.rpartition("/")[0], f"{last}/{mark}"
+    raise IncompatibleTable(
+        f"the folder is a table of {kind_of(mark)}",
+        where=f"{where}/{folder}".rstrip("/"),
+        why=f"it holds {mark}, which says what of the other files counts",
+        fix="Read it as such a table, and write its rows into a new one.",
+    )

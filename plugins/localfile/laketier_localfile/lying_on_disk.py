@@ -14,6 +14,7 @@ import pyarrow as pa
 from laketier.codecs.decoding import BadValue
 from laketier.kit import LocalFolder
 from laketier.kit.durable import fsync_directory
+from laketier.kit.foreign_tables import INSIDE, MARKS, table_mark
 from laketier.kit.local_store import LocalStore
 from laketier.kit.looks import below, is_folder, is_there, names_in
 from laketier.spi import IncompatibleTable, OutsideTable, TableNotFound
@@ -28,7 +29,7 @@ from laketier_localfile.layout import (
     is_adoptable,
     superseded_path,
 )
-from laketier_localfile.lying import FOREIGN, Identity, LyingFiles, LyingPlace, had_rows, refuse_tables, within_table
+from laketier_localfile.lying import Identity, LyingFiles, LyingPlace, had_rows, kind_of, refuse_table, within_table
 from laketier_localfile.table import refuse_several_devices
 
 
@@ -76,9 +77,9 @@ class DiskPlace(LyingPlace):
 
     def refuse_within_table(self) -> None:
         for folder in self.location.parents:
-            for name, kind in FOREIGN:
-                if is_folder(folder / name):
-                    raise within_table(self.where, str(folder), kind)
+            mark = _mark_of(folder)
+            if mark is not None:
+                raise within_table(self.where, str(folder), kind_of(mark))
 
     def left_of_table(self) -> str | None:
         location = self.location
@@ -137,15 +138,30 @@ def _aside(path: Path) -> None:
         return
 
 
+def _mark_of(folder: Path) -> str | None:
+    """What makes it a table's. One whose names are not ours to list is looked at by the fixed ones."""
+    try:
+        found = table_mark("", names_in(folder))
+    except PermissionError:
+        found = next((name for name in MARKS if is_folder(folder / name)), None)
+    if found is not None:
+        return found
+    marks = ((inner, table_mark(inner, _names_shown(folder / inner))) for inner in INSIDE)
+    return next((f"{inner}/{mark}" for inner, mark in marks if mark is not None), None)
+
+
+def _names_shown(folder: Path) -> list[str]:
+    try:
+        return names_in(folder)
+    except PermissionError:
+        return []
+
+
 def _walk(lying: LyingFiles, location: Path, prefix: str, device: int) -> None:
     here = location / prefix
     with os.scandir(here) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
-
-    def metadata() -> bool:
-        return any(name.endswith(".metadata.json") for name in names_in(here / "metadata"))
-
-    refuse_tables(str(here), [entry.name for entry in found], metadata, top=not prefix)
+    refuse_table(str(location), prefix.rstrip("/"), [entry.name for entry in found])
     for entry in found:
         path = f"{prefix}{entry.name}"
         if entry.name.startswith(("_", ".")):

@@ -307,11 +307,15 @@ def test_int96_of_old_writers_is_the_moment_that_it_was(make_table: Callable[...
         ("metadata/v1.metadata.json", False, "Iceberg"),
         ("_versions", True, "Lance"),
         ("inner/_laketier_manifests", True, "laketier"),
+        ("_spark_metadata", True, "Spark's file sink"),
+        ("snapshot/snapshot-1", False, "Paimon"),
+        ("delete_delta_0000002_0000002_0000", True, "Hive's transactions"),
+        ("ducklake-01923f3a-1b2c-7d3e-8f40-123456789abc-delete.parquet", False, "DuckLake"),
     ],
 )
 def test_tables_of_other_formats_are_refused_by_name(lying: Any, name: str, is_folder: bool, who: str) -> None:
     path = lying.location / name
-    path.mkdir(parents=True) if is_folder else (path.parent.mkdir(), path.write_text("{}"))
+    path.mkdir(parents=True) if is_folder else (path.parent.mkdir(exist_ok=True), path.write_text("{}"))
     with pytest.raises(IncompatibleTable, match=f"a table of {who}"):
         adopt(lying)
     assert not (lying.location / "_laketier_manifests").exists()
@@ -323,6 +327,16 @@ def test_a_folder_within_a_table_is_refused(lying: Any) -> None:
     with pytest.raises(IncompatibleTable, match="the folder lies within a table"):
         laketier.adopt(lying.location / "inner", lake_format="localfile")
     assert not (lying.location / "inner" / "_laketier_manifests").exists()
+
+
+def test_the_files_of_a_table_alone_are_refused(lying: Any) -> None:
+    """Of Iceberg's `data` some were deleted, and the folder above says so."""
+    inner = lying.location / "data"
+    put(inner / "a.parquet", id=[1])
+    (lying.location / "metadata").mkdir()
+    (lying.location / "metadata" / "v1.metadata.json").write_text("{}")
+    with pytest.raises(IncompatibleTable, match=r"lies within a table, because .* is a table of Iceberg"):
+        laketier.adopt(inner, lake_format="localfile")
 
 
 def test_a_table_of_laketier_is_refused(table: Any) -> None:

@@ -154,7 +154,11 @@ def test_files_of_other_tools_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "empty.parquet").touch()
     found = infer(tmp_path)
     assert (found.files, found.schema.names) == (1, ["id"])
-    assert found.left_out == {"README.md": "its name tells no format", "empty.parquet": "it is empty"}
+    assert found.left_out == {
+        "README.md": "its name tells no format",
+        "empty.parquet": "it is empty",
+        "_delta_log": "it is of a table, and says which of the other files count: all are looked at",
+    }
 
 
 def test_several_formats_need_a_choice(tmp_path: Path) -> None:

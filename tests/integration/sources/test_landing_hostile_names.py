@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier.spi import LaketierError, OffsetsExpired, TableNotFound
+from laketier.spi import IncompatibleTable, LaketierError, OffsetsExpired, TableNotFound
 from landing import JSON, all_of, ids, land, land_bytes, log_of, opened
 
 
@@ -232,3 +232,15 @@ def test_a_ledger_that_leads_out_of_its_folder_is_not_followed(zone: Path, secre
         except LaketierError:
             continue
         assert bad
+
+
+@pytest.mark.parametrize("mark", ["_delta_log", "inner/_spark_metadata", "metadata/v1.metadata.json"])
+def test_a_table_of_others_is_not_taken_as_its_files(zone: Path, mark: str) -> None:
+    """Files that its log does not name would give rows that were deleted, or twice."""
+    land(zone, "a.json", 1)
+    log = log_of(zone)
+    (zone / "t" / mark).mkdir(parents=True)
+    with pytest.raises(IncompatibleTable, match=f"a table of its own.*{mark}"):
+        log.bounds()
+    shutil.rmtree(zone / "t" / mark.split("/")[0])
+    assert ids(log) == [1]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from laketier.connectors import ParquetFolder
-from laketier.spi import ConfigError, ScanRequest
+from laketier.spi import ConfigError, IncompatibleTable, ScanRequest
 
 
 @pytest.mark.parametrize("target", [".", "../elsewhere", "../elsewhere/b.parquet"])
@@ -41,3 +41,11 @@ def test_int96_is_microseconds_of_any_year(tmp_path: Path) -> None:
         row["at"] for split in plan.splits for batch in folder.read(split, plan.schema) for row in batch.to_pylist()
     ]
     assert found == moments
+
+
+def test_a_table_of_others_is_not_read_as_its_files(tmp_path: Path) -> None:
+    """Rows that were deleted would come back."""
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+    (tmp_path / "_delta_log").mkdir()
+    with pytest.raises(IncompatibleTable, match=r"a table of its own.*_delta_log"):
+        ParquetFolder(str(tmp_path)).plan(ScanRequest())

@@ -16,6 +16,7 @@ from pyarrow import fs
 from laketier.connectors.files.files import ROOT_TABLE, Files, LandedFile
 from laketier.connectors.files.local import Astray, ListedFile, Listing, escaped, list_folder, opened_beneath
 from laketier.connectors.location import HIDDEN, filesystem_of, is_hidden
+from laketier.kit.foreign_tables import mark_among, taken_for_files
 from laketier.spi import StorageError, TableNotFound
 
 INCOMPLETE = (".tmp", ".part", ".partial", "._COPYING_", ".filepart", ".crdownload", "~")
@@ -31,11 +32,18 @@ def is_left_alone(name: str) -> bool:
 @dataclass(frozen=True)
 class FolderListing:
     """The present files of a folder. ``shared``: for each file whether it may be there under another name too.
-    ``refused``: what was left out, as it may be shown, and why."""
+    ``refused``: what was left out, as it may be shown, and why. ``mark``: what says that not all files count, as they
+    are another table's (`laketier.kit.foreign_tables`)."""
 
     files: Files
     shared: npt.NDArray[np.bool_]
     refused: Mapping[str, str] = field(default_factory=dict)
+    mark: str | None = None
+
+    def refuse_table(self, where: str) -> None:
+        """Raise `IncompatibleTable` for files of another table: as they lie, not all of them count."""
+        if self.mark is not None:
+            raise taken_for_files(self.mark, where)
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,10 @@ class Folder:
                 "the name of a file is not UTF-8", where=folder, why=repr(error.object), fix="Rename the file."
             ) from error
         skip = len(folder.rstrip("/")) + 1
+        mark = mark_among(info.path[skip:] for info in found)
         taken = [info for info in found if info.type is fs.FileType.File and not _is_out(info.path[skip:])]
         files = Files.of([i.path[skip:] for i in taken], [i.size for i in taken], [_time_of(i) for i in taken])
-        return FolderListing(files, np.zeros(len(files), bool))
+        return FolderListing(files, np.zeros(len(files), bool), mark=mark)
 
     def look_at(self, paths: Sequence[str]) -> list[LandedFile | None]:
         """These files as they are now, None for one that is gone."""
@@ -139,7 +148,9 @@ def _entry(found: ListedFile) -> LandedFile:
 def _listing(listing: Listing) -> FolderListing:
     files = listing.files
     columns = [[getattr(one, name) for one in files] for name in ("path", "size", "mtime_ns", "inode")]
-    return FolderListing(Files.of(*columns), np.array([one.shared for one in files], bool), listing.refused)
+    return FolderListing(
+        Files.of(*columns), np.array([one.shared for one in files], bool), listing.refused, listing.mark
+    )
 
 
 def _time_of(info: fs.FileInfo) -> int:

@@ -39,6 +39,7 @@ _ENDINGS = {
     ".ipc": FileFormat.ARROW,
     ".avro": FileFormat.AVRO,
 }
+_TABLES_OWN = "it is of a table, and says which of the other files count: all are looked at"
 SPELLINGS = {FileFormat.JSON: Spelling.JSON, FileFormat.CSV: Spelling.CSV}
 
 OnProgress = Callable[[int, int], None]
@@ -91,6 +92,8 @@ def infer_folder(
     with naming_storage_errors("the columns of files were looked up"):
         listing = folder.listed()
         left_out = dict(listing.refused)
+        if listing.mark is not None:
+            left_out[escaped(listing.mark)] = _TABLES_OWN
         sized = dict(zip(listing.files.paths.to_pylist(), listing.files.sizes.tolist(), strict=True))
         options, names = _of_one_format(sorted(sized), options, left_out, where=folder.open()[1])
         for name in [name for name in names if not sized[name]]:

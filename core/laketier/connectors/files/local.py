@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from laketier.codecs.said import shown
+from laketier.kit.foreign_tables import table_mark
 
 _DEEPEST = 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -56,11 +57,13 @@ class ListedFile:
 
 @dataclass
 class Listing:
-    """The files of a folder. ``refused``: what was left out, as it may be shown, and why."""
+    """The files of a folder. ``refused``: what was left out, as it may be shown, and why. ``mark``: what says that
+    not all of them count, as they are another table's; None where nothing does."""
 
     files: list[ListedFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    mark: str | None = None
 
     def refuse(self, path: str, why: str) -> None:
         self.refused[escaped(path)] = why
@@ -161,7 +164,11 @@ class _Walk:
     def _entries(self, descriptor: int, prefix: str) -> list[str]:
         """Take the files of a folder; its folders are the answer."""
         folders = []
-        with os.scandir(descriptor) as entries:
+        with os.scandir(descriptor) as found_there:
+            entries = list(found_there)
+            mark = table_mark(prefix, [entry.name for entry in entries])
+            if mark is not None and self._found.mark is None:
+                self._found.mark = f"{prefix}{mark}"
             for entry in entries:
                 if self._skip(entry.name):
                     continue

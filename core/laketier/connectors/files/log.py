@@ -93,6 +93,7 @@ class LandingLog(TableLog):
             ledger.refresh()
             taken = ledger.files
             listing = self._folder.listed()
+            listing.refuse_table(self._folder.open()[1])
             listed = listing.files
             places = listed.places_in(taken)
             self._report_rewritten(listed, places, taken)

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 
+from laketier.kit.foreign_tables import INSIDE, MARKS, table_mark
 from laketier.spi import TableNotFound
 from laketier_localfile.layout import LAYOUT, LOST, MANIFESTS, STAGED_SUFFIX, attempt_of, superseded_path
-from laketier_localfile.lying import FOREIGN, Identity, LyingFiles, LyingPlace, had_rows, refuse_tables, within_table
+from laketier_localfile.lying import Identity, LyingFiles, LyingPlace, had_rows, kind_of, refuse_table, within_table
 from laketier_localfile.s3.store import S3Store
 
 _HEAD = "/head.json"
@@ -36,7 +36,6 @@ class BucketPlace(LyingPlace):
     def files(self) -> LyingFiles:
         found = LyingFiles({}, {})
         names: dict[str, set[str]] = defaultdict(set)
-        iceberg: set[str] = set()
         for each in self.bucket.objects():
             *folders, name = each.path.split("/")
             for depth, step in enumerate((*folders, name)):
@@ -44,15 +43,12 @@ class BucketPlace(LyingPlace):
                 if any(part.startswith(("_", ".")) for part in folders[:depth]):
                     break
                 names[folder].add(step)
-                if step == "metadata" and depth == len(folders) - 1 and name.endswith(".metadata.json"):
-                    iceberg.add(folder)
             if not any(part.startswith(("_", ".")) for part in (*folders, name)):
                 found.add(each.path, each.identity, where=self.where)
         if not names:
             raise TableNotFound("there is no such folder", where=self.where, why="no key begins so")
         for folder in sorted(names):
-            where = f"{self.where}/{folder}".rstrip("/")
-            refuse_tables(where, names[folder], partial(iceberg.__contains__, folder), top=not folder)
+            refuse_table(self.where, folder, names[folder])
         return found
 
     def opened(
@@ -74,9 +70,12 @@ class BucketPlace(LyingPlace):
         above = self.bucket.prefix.split("/")[:-1]
         for depth in range(len(above), -1, -1):
             folder = S3Store(self.bucket.bucket, "/".join(above[:depth]), self.bucket.storage)
-            for name, kind in FOREIGN:
+            for name in MARKS:
                 if next(folder.objects(name), None) is not None:
-                    raise within_table(self.where, folder.root, kind)
+                    raise within_table(self.where, folder.root, kind_of(name))
+            for name in INSIDE:
+                if table_mark(name, (each.path.rpartition("/")[2] for each in folder.objects(name))) is not None:
+                    raise within_table(self.where, folder.root, kind_of(name))
 
     def left_of_table(self) -> str | None:
         """By the first keys: in a bucket there are no folders without files, so the names of files have to tell."""
