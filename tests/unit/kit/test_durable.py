@@ -4,6 +4,7 @@ import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,28 @@ def test_a_published_file_is_written_again_when_its_sync_failed(
     fsync_published(path)
     assert path.read_bytes() == b"bytes"
     assert path.stat().st_mtime_ns >= before, "it was written again"
+
+
+def test_a_folder_is_made_before_its_name_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there: list[bool] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if os.readlink(f"/proc/self/fd/{descriptor}") == str(tmp_path):
+            there.append((tmp_path / "a").is_dir())
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    make_directories(tmp_path / "a")
+    assert there == [True]
+
+
+def test_a_file_that_can_not_be_begun_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not as one that could not be tidied up."""
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr("builtins.open", fails)
+    with pytest.raises(OSError, match="no space"):
+        create_exclusively(tmp_path / "n", b"four")

@@ -167,6 +167,9 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(local_store.os, "listdir", fails)
     with pytest.raises(spi.ConfigError, match=r"(?i)permission denied"):
         Lake(tmp_path)
+    (tmp_path / "db" / "t").mkdir(parents=True)
+    with pytest.raises(spi.ConfigError, match=r"(?i)permission denied"):
+        Lake(tmp_path)
 
 
 def test_a_table_that_somebody_makes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +256,11 @@ def test_names_that_are_no_tables_are_not_listed(lake: Lake) -> None:
         lake.table.location.with_name(name).mkdir()
         (lake.table.location.with_name(name) / "_text").mkdir()
         (lake.table.location.with_name(name) / "_text" / "table.json").write_text("")
+    lake.table.location.with_name("notes").mkdir()
+    (lake.catalog.warehouse / "empty").mkdir()  # type: ignore[operator]
     assert lake.catalog.list_tables() == [PATH]
+    assert lake.catalog.list_tables("db") == [PATH]
+    assert lake.catalog.list_tables("empty") == []
 
 
 def test_a_missing_table_is_told_with_its_name_and_what_to_do(lake: Lake) -> None:
@@ -265,3 +272,22 @@ def test_a_missing_table_is_told_with_its_name_and_what_to_do(lake: Lake) -> Non
     ):
         with pytest.raises(spi.TableNotFound, match=r"no table db\.missing(.|\n)*laketier status"):
             look()
+
+
+class Transforming(TextTable):
+    """Partitions may be more than values of columns."""
+
+    transforms: ClassVar[bool] = True
+
+
+def test_a_format_that_keeps_transforms_gets_them(tmp_path: Path) -> None:
+    transformed = spi.TableDescriptor(SCHEMA, (spi.PartitionField.parse("bucket(4, id)"),))
+    catalog = kit.ManifestCatalog(Transforming, tmp_path)
+    assert catalog.create_table(PATH, transformed).descriptor.partition_by == transformed.partition_by
+
+
+def test_what_somebody_does_not_find_is_not_missed(tmp_path: Path) -> None:
+    local_store.LocalStore(tmp_path).remove_below("nothing")
+    before = local_store.LocalStore(tmp_path).now()
+    assert abs(before - spi.host_time()) < 60_000
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -209,7 +210,7 @@ DESCRIPTOR = spi.TableDescriptor(
     partition_by=(spi.PartitionField("day"),),
     buckets=spi.BucketSpec(4, ("id",)),
     primary_key=("id",),
-    properties={"owner": "me"},
+    properties=MappingProxyType({"owner": "me"}),
     comment="told",
 )
 FILE = FileEntry("0" * 32 + ".text", 2, 4, 0, (("day", None),), 3, {"lines": 2})
@@ -397,3 +398,13 @@ def test_a_manifest_that_was_replaced_later(lake: Lake) -> None:
     manifests.path(1).write_bytes(encode(body_of(manifests.path(1)) | {"commit_id": "other"}))
     with pytest.raises(spi.CorruptTable, match="manifest 1 is not the one that manifest 2 follows"):
         lake.read()
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), spi.CorruptTable("told by itself")])
+def test_what_is_no_damage_of_this_document_is_told_as_it_is(error: Exception) -> None:
+    def build(*_: Any) -> None:
+        raise error
+
+    with pytest.raises(type(error)) as told:
+        decode(encode({"version": 1}), "m.json", build)
+    assert told.value is error

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pytest
@@ -18,8 +19,8 @@ from laketier.kit.manifests.growth import GROWTH, Growth, growth_of, growth_text
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.maintenance import ManifestMaintenance
 from laketier.kit.manifests.manifest import FileEntry, Manifest
-from laketier.kit.manifests.open_files import OpenFileDamaged
-from laketier.kit.manifests.rollup import files_at
+from laketier.kit.manifests.open_files import Finished, OpenFileDamaged
+from laketier.kit.manifests.rollup import Block, files_at
 from laketier.kit.manifests.table import ManifestState
 from text_lake import PATH, Lake, TextTable, details
 
@@ -143,7 +144,7 @@ def _version(manifest: Manifest) -> int:
         ({"added": (ENTRY,)}, 7),
         ({"added": (replace(ENTRY, growth=None, transformed=True),)}, 6),
         ({"removed": ("1" * 32 + ".text",), "folded": ("1" * 32 + ".text",)}, 3),
-        ({"folding": {"files": 2}}, 1),
+        ({"folding": MappingProxyType({"files": 2})}, 1),
         ({"folding": {}}, 1),
     ],
 )
@@ -284,7 +285,8 @@ def test_files_of_named_pipelines_are_finished_without_rows(lake: GrowingLake, m
         4,
         lake.table.open().watermark("q").committed_at,
     )  # type: ignore[union-attr]
-    assert first.began_at is not None
+    assert first.began_at == spi.attempt_began_at(ours)
+    assert (first.committed_at, first.began_at) != (None, None)
     assert maintenance.finish_open_files(["other"]) == []
     assert lake.head.number == 2, "there was nothing to do, and so no commit"
     assert maintenance.finish_open_files(["p"]) == []
@@ -367,6 +369,24 @@ def test_files_that_can_not_be_written_as_one_stay(
     assert len(list(lake.table.location.glob("*.text"))) == 3
 
 
+def test_what_a_commit_of_unknown_end_had_written_as_one_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have landed, and then the table stands on it."""
+    lake = GrowingLake(tmp_path, Folding)
+    for epoch in range(2):
+        lake.commit(epoch, lake.stage(epoch))
+
+    def fails(*_: Any) -> Manifest:
+        raise OSError("no answer")
+
+    committer = lake.create_committer(spi.CommitterInitContext("c"))
+    staged, state = lake.stage(7), committer.open()
+    before = set(lake.table.location.glob("*.text"))
+    monkeypatch.setattr(ManifestLog, "append", fails)
+    with pytest.raises(OSError, match="no answer"):
+        committer.publish(state, [staged], None)
+    assert len(set(lake.table.location.glob("*.text")) - before) == 1
+
+
 def test_what_a_lost_commit_had_written_as_one_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = GrowingLake(tmp_path, Folding)
     for epoch in range(2):
@@ -395,3 +415,56 @@ def test_a_format_without_either_has_neither(tmp_path: Path) -> None:
     ):
         with pytest.raises(NotImplementedError):
             do()
+
+
+class Named(Growing):
+    """A file gets its name when it is committed, and one that goes on keeps it."""
+
+    layout: ClassVar = replace(
+        Growing.layout,
+        staging="in",
+        attempt_of=lambda path: Growing.layout.attempt_of(path.removeprefix("in/")),
+        allowed=lambda path: path.endswith(".named"),
+        staged_as=lambda path: f"in/{path.partition('.')[0]}.text",
+    )
+    asked: ClassVar[list[Any]] = []
+
+    def named(self, number: int, added: Sequence[FileEntry]) -> Sequence[FileEntry]:
+        self.asked.append((number, [entry.rows for entry in added]))
+        return [replace(entry, path=f"{entry.path[3:35]}.{number}.named") for entry in added]
+
+    def check_open(self, entries: Sequence[FileEntry]) -> None:
+        self.asked.append(("open", [entry.rows for entry in entries]))
+
+    def check_staged(self, *_: Any) -> None:
+        pass
+
+
+def test_only_a_new_file_is_named_and_open_ones_are_looked_at(tmp_path: Path) -> None:
+    Named.asked.clear()
+    lake = GrowingLake(tmp_path, Named)
+    table, committer = lake.table, lake.create_committer(spi.CommitterInitContext("c"))
+    first = replace(ENTRY, path=f"in/{'a' * 32}.text")
+    committer._append(table.open(), (first,), (), {}, Finished())
+    [goes_on] = lake.head.added
+    assert goes_on.path == f"{'a' * 32}.1.named"
+    grown = replace(goes_on, rows=3, bytes=6, growth=replace(OPEN, rows=2, bytes=4, upto=6))
+    other = replace(first, path=f"in/{'b' * 32}.text", growth=None)
+    assert [entry.path for entry in committer._named(2, (grown, other))] == [
+        f"{'a' * 32}.1.named",
+        f"{'b' * 32}.2.named",
+    ]
+    assert Named.asked[0] == ("open", [])
+    assert Named.asked[-1] == (2, [2])
+    table.open()
+    assert Named.asked[-1] == ("open", [2])
+
+
+def test_a_file_that_grew_is_taken_from_the_blocks_before_too() -> None:
+    grown = replace(ENTRY, rows=3, bytes=6, growth=replace(OPEN, rows=2, bytes=4, upto=6))
+    for entry, left in ((grown, (ENTRY.path,)), (ENTRY, ()), (replace(ENTRY, growth=None), ())):
+        blocks = [
+            Block.of(_manifest(number=4, added=(entry,))),
+            Block.of(_manifest(number=5, removed=(ENTRY.path,))),
+        ]
+        assert (Block.join(blocks).files, Block.join(blocks).removed) == ((), left)

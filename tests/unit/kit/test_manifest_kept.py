@@ -13,7 +13,7 @@ from laketier.kit.manifests.kept import KeptDocuments
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.rollup import files_at
-from laketier.spi import CorruptTable
+from laketier.spi import CommitterInitContext, CorruptTable, Token, Watermark
 from text_lake import Lake, following
 
 
@@ -97,10 +97,38 @@ def test_what_is_kept_has_a_bound_in_bytes(tmp_path: Path, monkeypatch: pytest.M
         return bool(made)
 
     assert [built(name) for name in ("a", "b", "a", "b")] == [True, True, False, False]
-    assert built("c"), "which takes the place of the oldest"
-    assert [built(name) for name in ("b", "c", "a")] == [False, False, True]
+    assert not built("a"), "which was the oldest"
+    assert built("c"), "which takes the place of the one that nobody asked for the longest"
+    assert [built(name) for name in ("a", "c", "b")] == [False, False, True]
     assert built("small")
     assert built("small"), "nobody keeps that"
     assert built("huge")
     assert not built("huge"), "alone, and all the same"
     assert built("c")
+
+
+def test_a_commit_that_failed_changes_nothing_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest manifest is shared with whoever looks next: its watermarks are not the ones that were tried."""
+    monkeypatch.setattr(kept, "LARGE", 1)
+    lake = Lake(tmp_path / "lake")
+    lake.round(0, 1)
+    committer = lake.create_committer(CommitterInitContext("c"))
+
+    def fails(*_: object) -> None:
+        raise OSError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "create", fails)
+        with pytest.raises(OSError, match="no answer"):
+            committer.publish(committer.open(), [lake.stage(2)], Watermark(Token("p", "run", 1), "c"))
+    found = lake.table.open().watermark("p")
+    assert found is not None
+    assert found.token.epoch == 0
+
+
+def test_the_newest_manifest_is_read_once_for_a_plan(manifests: ManifestLog, read: list[str]) -> None:
+    head = manifests.read(2)
+    read.clear()
+    manifests.path(2).unlink()
+    assert [entry.path for entry in files_at(manifests, 2, head)] == [f"{number:032x}.text" for number in (1, 2)]
+    assert "2" not in read

@@ -48,8 +48,8 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
 
 def test_a_folder_that_somebody_makes_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded(monkeypatch)
-    exists = Path.exists
-    monkeypatch.setattr(Path, "exists", lambda path: path.name != "a" and exists(path))
+    is_there = durable.is_there
+    monkeypatch.setattr(durable, "is_there", lambda path: path.name != "a" and is_there(path))
     (tmp_path / "a").mkdir()
     durable.make_directories(tmp_path / "a")
     assert recorded.seen[-1] == ("sync", tmp_path.name)
@@ -301,7 +301,7 @@ def test_a_name_that_is_free_again_is_not_taken(lake: Lake, monkeypatch: pytest.
     with pytest.raises(spi.Conflict, match="the table is at snapshot 3, and the name of snapshot 2 was free"):
         manifests.append(following(head))
     assert not manifests.path(2).exists()
-    assert recorded.seen[-1] == ("sync", manifests.folder.name)
+    assert recorded.seen[-2:] == [("sync", manifests.folder.name)] * 2, "of the name, and of its end"
 
 
 def test_a_name_of_the_newest_that_is_free_again_is_not_taken(lake: Lake) -> None:
@@ -362,3 +362,137 @@ def test_a_name_that_vanished_before_it_was_given_back(lake: Lake, monkeypatch: 
     monkeypatch.setattr(local_store, "create_exclusively", gone_at_once)
     with pytest.raises(spi.Conflict):
         manifests.append(following(head))
+
+
+def test_a_manifest_that_is_missing_in_the_middle_is_told_by_the_head_file(lake: Lake) -> None:
+    """The newest is there, and what the head file names is not: a part of the folder was restored."""
+    for epoch in range(2):
+        lake.round(epoch, epoch)
+    manifests = lake.table.manifests()
+    put(manifests, following(manifests.read(2)))
+    manifests.path(2).unlink()
+    with pytest.raises(spi.RolledBack, match="manifest 2 is gone"):
+        manifests.head()
+
+
+@pytest.mark.parametrize("hint", [True, False])
+def test_a_table_that_is_dropped_meanwhile_is_not_damaged(lake: Lake, *, hint: bool) -> None:
+    """A drop takes ``table.json`` first, and then the rest in any order."""
+    lake.round(0, 1)
+    manifests = lake.table.manifests()
+    head = manifests.read(1)
+    (lake.table.location / "_text" / "table.json").unlink()
+    if not hint:
+        (manifests.folder / "head.json").unlink()
+    for number in (0, 1):
+        manifests.path(number).unlink()
+    for look in (manifests.head, lambda: manifests.read(1), lambda: manifests.metadata(head), manifests._last_listed):
+        with pytest.raises(spi.TableNotFound, match="dropped meanwhile"):
+            look()
+
+
+def test_a_table_that_is_taken_away_file_by_file_takes_no_commit(lake: Lake) -> None:
+    manifests = lake.table.manifests()
+    ours = following(manifests.head()[0])
+    (lake.table.location / "_text" / "table.json").unlink()
+    (manifests.folder / "head.json").unlink()
+    with pytest.raises(spi.Conflict, match="the table was dropped meanwhile"):
+        manifests.append(ours)
+    assert not manifests.path(1).exists()
+
+
+def test_whether_a_table_was_dropped_is_not_guessed(lake: Lake) -> None:
+    manifests = lake.table.manifests()
+    (lake.table.location / "_text" / "table.json").write_bytes(b"damaged")
+    with pytest.raises(spi.CorruptTable, match=r"table\.json"):
+        manifests.read(7)
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), spi.StorageError("busy")])
+def test_a_head_file_that_can_not_be_looked_at_is_not_passed_over(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """It may tell of manifests that are gone."""
+    manifests = lake.table.manifests()
+
+    def fails(*_: Any) -> bytes:
+        raise error
+
+    monkeypatch.setattr(local_store.LocalStore, "read", fails)
+    for look in (manifests.head, manifests.current):
+        with pytest.raises(type(error)):
+            look()
+
+
+def test_a_reader_looks_at_an_older_state_only_where_manifests_are_gone(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise OSError("busy")
+
+    monkeypatch.setattr(ManifestLog, "head", fails)
+    with pytest.raises(OSError, match="busy"):
+        lake.table.manifests().current()
+
+
+def test_a_creation_that_fails_in_a_table_that_is_gone_is_no_conflict(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where the folder is what was missed: after any other error nobody knows."""
+    manifests = lake.table.manifests()
+    ours = following(manifests.head()[0])
+
+    def fails(*_: Any) -> None:
+        lake.catalog.drop_table(PATH)
+        raise OSError("no answer")
+
+    monkeypatch.setattr(local_store, "create_exclusively", fails)
+    with pytest.raises(OSError, match="no answer"):
+        manifests.append(ours)
+
+
+def test_a_manifest_that_describes_the_table_is_not_read_for_that(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifests = lake.table.manifests()
+    first = manifests.read(0)
+
+    def fails(*_: Any) -> bytes:
+        raise AssertionError("it is known")
+
+    monkeypatch.setattr(local_store.LocalStore, "read", fails)
+    assert manifests.metadata(first) == first.metadata
+    assert manifests.at(0, first) == first
+
+
+def test_a_snapshot_is_looked_at_anew(lake: Lake) -> None:
+    """What was there a moment ago may be damaged by now."""
+    lake.round(0, 1)
+    manifests = lake.table.manifests()
+    head = manifests.head()[0]
+    for look in (lambda: manifests.at(0, head), lambda: manifests.read(0), lambda: manifests.metadata(head)):
+        document = manifests.path(0).read_bytes()
+        look()
+        manifests.path(0).write_bytes(b"damaged")
+        with pytest.raises(spi.CorruptTable):
+            look()
+        manifests.path(0).write_bytes(document)
+
+
+def test_a_moment_is_found_through_a_plan(lake: Lake) -> None:
+    lake.round(0, 1)
+    lake.round(1, 2)
+    at = lake.table.manifests().read(1).at
+    assert lake.read(as_of=at) == [1]
+    assert lake.read(as_of=at - 1) == []
+    assert lake.read(as_of=at + 10**9) == [1, 2]
+
+
+def test_a_commit_is_found_by_its_id_and_told_with_its_number(lake: Lake) -> None:
+    state = lake.table.open()
+    committer = lake.create_committer(spi.CommitterInitContext("mine"))
+    assert not state.landed("mine")
+    result = committer.publish(state, [lake.stage(1, 2)], None)
+    assert (result.snapshot_id, result.rows, result.files) == (1, 2, 1)
+    after = lake.table.open()
+    assert after.landed("mine")
+    assert not after.landed("theirs")
+    assert not state.landed("mine"), "it is of an older snapshot"

@@ -12,6 +12,7 @@ import pytest
 
 from laketier import kit, spi
 from laketier.kit.manifests import storage
+from laketier.kit.manifests.growth import Growth
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.snapshot import ManifestSnapshot
@@ -63,6 +64,17 @@ def test_a_format_that_moves_its_files(tmp_path: Path) -> None:
     lake.table.open()
     assert Staged.told == ["folder", (manifests, head)]
     assert lake.table.published(manifests, head) == {f"_in/{NAME}"}
+    other, third = "e" * 32 + ".text", "d" * 32 + ".text"
+    opened = FileEntry(f"data/{other}", 1, 2, 0, details={"lines": 1}, growth=Growth(0, 0, 2, 0, "d"))
+    assert lake.table.published(manifests, replace(head, open=(opened,), removed=(f"data/{third}",))) == {
+        f"_in/{name}" for name in (NAME, other, third)
+    }
+    before = following(head, Staged.layout)
+    put(manifests, replace(before, open=(opened,)))
+    reset = replace(following(before, Staged.layout), kind="overwrite")
+    assert lake.table.published(manifests, reset) == {f"_in/{other}"}, "it was open, and is taken away"
+    assert lake.table.published(manifests, replace(reset, kind="append")) == set()
+    manifests.path(2).unlink()
     (lake.table.location / "_in" / "anything").write_text("")
     (lake.table.location / "_in" / NAME).write_text("")
     assert [file.path for file in lake.maintenance.orphans(1 << 60)] == ["_in/anything"]
@@ -250,3 +262,20 @@ def test_a_warehouse_is_a_folder(warehouse: str, expected: str) -> None:
 def test_a_warehouse_that_is_none(warehouse: str, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         storage.warehouse_folder(warehouse, format="text", features={})
+
+
+class Plain(TextSource):
+    """Its files are plain Parquet, it says, and it leaves filters to the reader."""
+
+    def split(self, *about: Any) -> spi.LakeSplit:
+        return replace(super().split(*about), plain_parquet="there")
+
+
+def test_a_plan_says_what_is_left_to_the_reader(lake: Lake) -> None:
+    lake.round(0, 1)
+    source = Plain(lake.table)
+    wanted = (spi.Leaf("id", spi.Op.GT, 0),)
+    plan = source.plan(spi.ScanRequest(filters=wanted))
+    assert (plan.remaining, [split.plain_parquet for split in plan.splits]) == (wanted, ["there"])
+    changes = kit.ManifestChanges(source).plan(0, 2)
+    assert [split.plain_parquet for split in changes.splits] == [None], "of a file whose columns may be older ones"

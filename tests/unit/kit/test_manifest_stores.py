@@ -123,6 +123,25 @@ def test_a_manifest_whose_name_somebody_took_is_not_noted_in_peace(bucket: TextT
         manifests.head()
 
 
+@pytest.mark.parametrize("error", [spi.StorageError("busy"), OSError("busy")])
+def test_a_manifest_that_can_not_be_looked_at_is_not_called_replaced(
+    bucket: TextTable, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    manifests = bucket.manifests()
+    ours = manifests.append(following(manifests.head()[0]))
+    read = Bucket.read
+
+    def fails(store: Bucket, path: str) -> bytes:
+        if path == manifests.name(1):
+            raise error
+        return read(store, path)
+
+    monkeypatch.setattr(Bucket, "read", fails)
+    with pytest.raises(type(error), match="busy"):
+        manifests.note_head(ours)
+    assert Bucket.distrusted == []
+
+
 def test_a_manifest_that_vanished_is_only_no_loss_in_a_table_that_is_dropped(bucket: TextTable) -> None:
     manifests = bucket.manifests()
     ours = manifests.append(following(manifests.head()[0]))
@@ -250,6 +269,7 @@ def test_a_version_is_told_only_of_what_is_in_place(lake: Lake, monkeypatch: pyt
     [
         lambda parts: [],
         lambda parts: parts[:5],
+        lambda parts: parts[:1],
         lambda parts: [*parts, "more"],
         lambda parts: ["../x", *parts[1:]],
         lambda parts: [parts[0], "one", *parts[2:]],
@@ -263,6 +283,10 @@ def test_a_version_of_something_else(lake: Lake, change: Any) -> None:
     manifests = lake.table.manifests()
     known = manifests.version()
     assert known is not None
+    assert ManifestLog.is_version(known, manifests.place, manifests.layout)
+    put(manifests, following(manifests.read(0)))
+    assert not ManifestLog.is_version(known, manifests.place, manifests.layout), "another writer is at work"
+    manifests.path(1).unlink()
     assert ManifestLog.is_version(known, manifests.place, manifests.layout)
     assert not ManifestLog.is_version("/".join(change(known.split("/"))), manifests.place, manifests.layout)
 
@@ -284,6 +308,9 @@ def test_a_state_is_looked_up_where_a_table_has_none(lake: Lake) -> None:
     storage = kit.ManifestStorage(lake.catalog.warehouse, TextTable, type(lake.source), _no_writer)  # type: ignore[arg-type]
     info = lake.catalog.load_table(PATH)
     assert storage.state(info) is info.handle
+    assert [each.snapshot_id for each in storage.history(info).snapshots(5)] == [0]
+    assert storage.changes(info).versions().latest == 1
+    assert storage.source(info).plan(spi.ScanRequest()).splits == ()
     lake.round(0, 1)
     fresh = storage.state(info.with_handle(None))
     assert (fresh.snapshot_id, fresh.metadata) == (1, lake.info.descriptor)
@@ -321,3 +348,20 @@ def test_a_description_of_another_manifest_is_not_taken(lake: Lake) -> None:
     manifests.path(0).write_bytes(encode({"version": 1}))
     with pytest.raises(spi.CorruptTable):
         lake.table.open()
+
+
+def test_the_folders_of_a_new_table_are_made_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, ...]] = []
+    make = LocalStore.make_folders
+
+    def recorded(store: LocalStore, *paths: str) -> None:
+        made.append(tuple(path.rpartition("/")[2] for path in paths))
+        make(store, *paths)
+
+    monkeypatch.setattr(LocalStore, "make_folders", recorded)
+    Lake(tmp_path, Staging)
+    assert made == [("rollups", "_in")], "where the first is not there, and the second is, something deleted it"
+
+
+class Staging(TextTable):
+    layout: ClassVar = replace(TextTable.layout, staging="_in")

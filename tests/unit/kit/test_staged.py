@@ -102,3 +102,31 @@ def test_a_bug_in_a_formats_names_is_told(lake: Lake) -> None:
 
     with pytest.raises(KeyError):
         staged.own_paths([lake.stage(1)], fails, where="t")
+
+
+@pytest.mark.parametrize("error", [OSError("busy"), spi.StorageError("busy"), spi.OutsideTable("a link")])
+def test_one_that_can_not_be_deleted_keeps_no_other(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    first, second = (lake.stage(number).files[0].path for number in (1, 2))
+    delete = kit.TableFolder.delete
+
+    def fails(folder: kit.TableFolder, path: str) -> bool:
+        if path == first:
+            raise error
+        return delete(folder, path)
+
+    monkeypatch.setattr(kit.TableFolder, "delete", fails)
+    assert staged.remove(lake.table.folder, [first, second]) == {second}
+
+
+def test_a_file_that_is_live_or_handed_over_twice_is_not_published(lake: Lake) -> None:
+    staged.refuse_live(["a", "b"], {"c"}, where="t")
+    with pytest.raises(spi.OutsideTable, match="'b' is a file of the table already"):
+        staged.refuse_live(["a", "b"], {"b"}, where="t")
+    result = lake.stage(1)
+    twice = replace(result, files=result.files * 2)
+    with pytest.raises(spi.StagedFileLost, match="was handed over twice"):
+        staged.refuse_foreign([twice], TextTable.layout.attempt_of, where="t")
+    with pytest.raises(spi.StagedFileLost, match="was handed over twice"):
+        staged.refuse_foreign([result, result], TextTable.layout.attempt_of, where="t")
