@@ -291,3 +291,20 @@ def test_what_somebody_does_not_find_is_not_missed(tmp_path: Path) -> None:
     before = local_store.LocalStore(tmp_path).now()
     assert abs(before - spi.host_time()) < 60_000
     assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_table_with_rows_is_told_as_damaged(lake: Lake) -> None:
+    """And not as a folder that somebody else put files into."""
+    lake.round(0, 1)
+    (lake.table.location / "_text" / "table.json").write_bytes(b"damaged")
+    with pytest.raises(spi.CorruptTable):
+        lake.catalog.create_table(PATH, spi.TableDescriptor(SCHEMA))
+
+
+def test_a_column_that_old_rows_can_not_have_is_refused(lake: Lake) -> None:
+    for field in (pa.field("more", pa.int64(), nullable=False), pa.field("id", pa.string())):
+        with pytest.raises((spi.IncompatibleTable, spi.UnsupportedType)):
+            lake.catalog.alter_table(PATH, [spi.AddColumn(field)])
+    with pytest.raises(spi.IncompatibleTable, match="can't be added as not null"):
+        lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("more", pa.int64(), nullable=False))])
+    assert lake.table.manifests().head()[0].number == 0

@@ -125,6 +125,8 @@ def test_a_snapshot_knows_what_a_file_was_written_with(lake: Lake) -> None:
     assert first.names == ["id"]
     assert snapshot.written_with(replace(entry, schema=2)).names == ["id", "more"]
     assert snapshot.written_with(entry) is first, "it is read once"
+    made = [snapshot.remembered("key", lambda answer=answer: answer) for answer in (1, 2)]  # type: ignore[misc]
+    assert (made, snapshot.remembered("other", lambda: 3)) == ([1, 1], 3)
 
 
 def test_an_entry_keeps_partition_bucket_and_payload(lake: Lake) -> None:
@@ -168,6 +170,15 @@ def test_a_plan_of_changes_is_of_its_last_snapshot(lake: Lake) -> None:
         lake.changes.plan(5, 5)
     with pytest.raises(spi.OffsetsExpired):
         lake.changes.plan(-1, 1)
+
+
+def test_changes_are_looked_at_anew(lake: Lake) -> None:
+    for epoch in range(3):
+        lake.round(epoch, epoch)
+        assert lake.changes.versions().latest == epoch + 2
+    assert lake.changes.plan(0, 2).schema.names == ["id"]
+    lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("more", pa.int64()))])
+    assert lake.changes.plan(0, 2).schema.names == ["id", "more"]
 
 
 def test_history_tells_who_made_each(lake: Lake) -> None:
