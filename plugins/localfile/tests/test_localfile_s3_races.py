@@ -108,17 +108,12 @@ def _judge_files(table: Any) -> None:
 
 @pytest.mark.deep
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(
-    ("file_format", "part"),
-    [
-        *((FileFormatName.PARQUET, part) for part in range(4)),
-        *((each, 0) for each in FileFormatName if each is not FileFormatName.PARQUET),
-    ],
-)
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("file_format", list(FileFormatName))
 def test_killed_and_frozen_at_any_moment(
     s3: FaultyS3, storage: Passthrough, file_format: FileFormatName, part: int
 ) -> None:
-    """200 signals for Parquet, and a quarter of that for each of the others."""
+    """200 signals for each file format, in four parts."""
     # The dump of all stacks after some minutes ends a process whose server's threads come and go.
     faulthandler.cancel_dump_traceback_later()
     table = S3Table.of(s3, storage, fold_files=FOLD, file_format=file_format)
