@@ -224,6 +224,24 @@ def test_a_version_that_was_read_across_a_commit_is_never_said_again(
     assert not ManifestLog.is_version(told, manifests.place, manifests.layout)
 
 
+def test_a_version_is_of_the_head_file_that_was_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after that it becomes another one, which tells of a commit that is taken away at once."""
+    manifests, hint = lake.table.manifests(), ManifestLog._hint
+
+    def with_a_rival(log: ManifestLog) -> Any:
+        found = hint(log)
+        monkeypatch.undo()
+        put(manifests, following(manifests.read(0)))
+        manifests.note_head(manifests.read(1))
+        manifests.path(1).unlink()
+        return found
+
+    monkeypatch.setattr(ManifestLog, "_hint", with_a_rival)
+    told = manifests.version()
+    assert told is not None
+    assert not ManifestLog.is_version(told, manifests.place, manifests.layout)
+
+
 def test_a_moment_is_the_newest_snapshot_that_was_there(lake: Lake) -> None:
     manifests = lake.table.manifests()
     head = manifests.head()[0]
@@ -413,10 +431,12 @@ def test_a_head_file_that_can_not_be_looked_at_is_not_passed_over(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """It may tell of manifests that are gone."""
-    manifests = lake.table.manifests()
+    manifests, read = lake.table.manifests(), local_store.LocalStore.read
 
-    def fails(*_: Any) -> bytes:
-        raise error
+    def fails(store: local_store.LocalStore, path: str) -> bytes:
+        if path.endswith("head.json"):
+            raise error
+        return read(store, path)
 
     monkeypatch.setattr(local_store.LocalStore, "read", fails)
     for look in (manifests.head, manifests.current):
