@@ -408,3 +408,10 @@ def test_what_is_no_damage_of_this_document_is_told_as_it_is(error: Exception) -
     with pytest.raises(type(error)) as told:
         decode(encode({"version": 1}), "m.json", build)
     assert told.value is error
+
+
+def test_a_folder_of_manifests_elsewhere_is_told_as_that(lake: Lake) -> None:
+    file = lake.table.location / "_text" / "table.json"
+    file.write_bytes(encode(body_of(file) | {"table_uuid": "../" + "0" * 32}))
+    with pytest.raises(spi.CorruptTable, match=r"(?s)is no name of a folder.*Nothing outside of the table was touched"):
+        lake.table.open()

@@ -288,5 +288,10 @@ def test_a_plan_says_what_is_left_to_the_reader(lake: Lake) -> None:
     wanted = (spi.Leaf("id", spi.Op.GT, 0),)
     plan = source.plan(spi.ScanRequest(filters=wanted))
     assert (plan.remaining, [split.plain_parquet for split in plan.splits]) == (wanted, ["there"])
+    lake.round(1, 2, 3)
+    [first, _] = source.plan(spi.ScanRequest(filters=wanted, limit=1)).splits
+    assert (first.limit, first.rows) == (None, 1), "the first row may be none that is asked for"
+    [first] = source.plan(spi.ScanRequest(limit=1)).splits[:1]
+    assert first.rows == 1
     changes = kit.ManifestChanges(source).plan(0, 2)
     assert [split.plain_parquet for split in changes.splits] == [None], "of a file whose columns may be older ones"
