@@ -13,6 +13,7 @@ import pytest
 
 from laketier import kit, spi
 from laketier.kit.file_counts import FILE_COUNTS
+from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.document import encode
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.growth import GROWTH, Growth, growth_of, growth_text
@@ -171,6 +172,25 @@ def test_a_manifest_that_contradicts_itself_is_damage(change: dict[str, Any], to
     body = json.loads(_manifest().encode())["body"]
     with pytest.raises(spi.CorruptTable, match=told):
         Manifest.decode(encode(body | change), "m", Growing.layout)
+
+
+def test_what_goes_on_from_manifest_to_manifest() -> None:
+    head = _manifest(
+        added=(ENTRY,), earliest=2, origin="adopted", folding={"files": 2}, watermarks={"p": "x"}, sha256="s"
+    )
+    after = next_manifest(head, commit_id="d", kind="append")
+    for name in ("table_uuid", "metadata_at", "folding", "watermarks", "origin", "earliest"):
+        assert getattr(after, name) == getattr(head, name), name
+    assert (after.open, after.previous, after.number, after.commit_id, after.kind, after.added, after.metadata) == (
+        (ENTRY,),
+        "s",
+        4,
+        "d",
+        "append",
+        (),
+        None,
+    )
+    assert next_manifest(head, commit_id="d", kind="expire", earliest=3).earliest == 3
 
 
 def test_files_that_are_open_as_of_a_manifest() -> None:

@@ -315,10 +315,18 @@ def _taken_back(lake: Lake) -> tuple[ManifestLog, Manifest]:
 
 def test_a_name_that_is_free_again_is_not_taken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     manifests, head = _taken_back(lake)
-    recorded = Recorded(monkeypatch)
+    gone: list[bool] = []
+    recorded, sync = Recorded(monkeypatch), durable.fsync_directory
+
+    def synced(folder: Path) -> None:
+        gone.append(not manifests.path(2).exists())
+        sync(folder)
+
+    monkeypatch.setattr(local_store, "fsync_directory", synced)
     with pytest.raises(spi.Conflict, match="the table is at snapshot 3, and the name of snapshot 2 was free"):
         manifests.append(following(head))
     assert not manifests.path(2).exists()
+    assert gone == [True], "only what is done is made durable"
     assert recorded.seen[-2:] == [("sync", manifests.folder.name)] * 2, "of the name, and of its end"
 
 
@@ -516,3 +524,12 @@ def test_a_commit_is_found_by_its_id_and_told_with_its_number(lake: Lake) -> Non
     assert after.landed("mine")
     assert not after.landed("theirs")
     assert not state.landed("mine"), "it is of an older snapshot"
+
+
+def test_a_manifest_that_was_taken_away_is_published_again(lake: Lake) -> None:
+    """By whoever asks for it once more: what was answered before counts for nothing."""
+    manifests = lake.table.manifests()
+    ours = following(manifests.head()[0])
+    for _ in range(2):
+        assert manifests.append(ours) == ours
+        manifests.path(1).unlink()

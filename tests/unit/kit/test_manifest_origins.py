@@ -52,7 +52,7 @@ def _origins(lake: Lake) -> Mapping[str, tuple[Any, int]]:
     return {name: (body.get("origin"), body["version"]) for name, body in bodies.items()}
 
 
-def test_a_table_of_files_that_lie_there(tmp_path: Path) -> None:
+def test_a_table_of_files_that_lie_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     lake = AdoptedLake(tmp_path)
     assert (lake.looks, lake.made.table_uuid) == (1, lake.info.table_uuid)
     assert lake.read() == [1, 2]
@@ -62,6 +62,7 @@ def test_a_table_of_files_that_lie_there(tmp_path: Path) -> None:
     assert lake.read() == [1, 2, 3, 4]
     assert [info.operation for info in lake.history.snapshots(9)] == ["append", "alter", "append", "adopt"]
     assert [split.rows for split in lake.changes.plan(0, 4).splits] == [2, 1, 1]
+    assert "damaged rollup" not in caplog.text
     assert set(_origins(lake).values()) == {(ADOPTED, 5)}
     assert len(_origins(lake)) == 4 + 3
     assert lake.table.open().watermark("other") is None

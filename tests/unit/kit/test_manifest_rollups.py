@@ -119,10 +119,15 @@ def test_rollups_are_written_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     ("there", "error"),
-    [("ours", FileExistsError("raced")), ("theirs", FileExistsError("raced")), ("", OSError("full"))],
+    [
+        ("ours", FileExistsError("raced")),
+        ("theirs", FileExistsError("raced")),
+        ("", OSError("full")),
+        ("", spi.StorageError("busy")),
+    ],
 )
 def test_a_rollup_that_cannot_be_written_fails_no_commit(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, there: str, error: OSError
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, there: str, error: Exception
 ) -> None:
     def fails(path: Path, data: bytes) -> None:
         if "rollups" not in path.parts:

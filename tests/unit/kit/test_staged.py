@@ -130,3 +130,10 @@ def test_a_file_that_is_live_or_handed_over_twice_is_not_published(lake: Lake) -
         staged.refuse_foreign([twice], TextTable.layout.attempt_of, where="t")
     with pytest.raises(spi.StagedFileLost, match="was handed over twice"):
         staged.refuse_foreign([result, result], TextTable.layout.attempt_of, where="t")
+
+
+def test_a_path_that_leads_out_is_not_discarded(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    result = lake.stage(1)
+    forged = replace(result, files=(*result.files, replace(result.files[0], path="../x")))
+    assert staged.own_paths([forged], TextTable.layout.attempt_of, where="t") == [result.files[0].path]
+    assert "was not deleted" in caplog.text
