@@ -257,8 +257,9 @@ def test_an_overwrite_takes_open_files_away_as_they_are(lake: GrowingLake, monke
 @pytest.mark.parametrize("mode", [spi.WriteMode.OVERWRITE, spi.WriteMode.UPSERT])
 def test_only_an_append_has_open_files(lake: GrowingLake, mode: spi.WriteMode) -> None:
     committer = lake.create_committer(spi.CommitterInitContext("c", mode=mode))
-    with pytest.raises(spi.CommitError, match="a round that is no append has the file"):
+    with pytest.raises(spi.CommitError, match="a round that is no append has the file") as told:
         committer.publish(committer.open(), [lake.grow(_attempt(), (), 1)], None)
+    assert told.type is spi.CommitError, "a conflict would be tried again"
     assert lake.head.number == 0
 
 

@@ -16,6 +16,7 @@ from laketier.kit.manifests.growth import Growth
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.snapshot import ManifestSnapshot
+from laketier.kit.manifests.source import whole_file
 from laketier.tiering import TieringRound
 from text_lake import PATH, SCHEMA, Lake, PoorTable, TextSource, TextTable, following, put
 
@@ -109,6 +110,7 @@ def test_a_split_tells_what_is_known_of_its_file(lake: Lake) -> None:
         payload=kit.ManifestFile(NAME),
     )
     assert lake.source.split(0, replace(entry, bucket=None), snapshot, SCHEMA).bucket == -1
+    assert whole_file(0, entry, None, "there").plain_parquet == "there"
 
 
 def test_a_snapshot_knows_what_a_file_was_written_with(lake: Lake) -> None:

@@ -263,6 +263,13 @@ def test_a_version_is_told_only_of_what_is_in_place(lake: Lake, monkeypatch: pyt
             patch.setattr(LocalStore, "identity", fails)
             assert catalog.table_version(PATH, "x") is None
 
+    def is_broken(*_: Any) -> Any:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(LocalStore, "identity", is_broken)
+    with pytest.raises(KeyError):
+        catalog.table_version(PATH, "x")
+
 
 @pytest.mark.parametrize(
     "change",

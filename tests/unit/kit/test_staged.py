@@ -43,10 +43,12 @@ def test_each_replaced_file_is_live_and_named_once(lake: Lake) -> None:
         return [replace(lake.stage(1), replaced=(name,)) for name in names]
 
     assert staged.replaced_files(results("a", "b"), {"a", "b", "c"}, where="t") == ("a", "b")
-    with pytest.raises(spi.CommitError, match="is no live file"):
+    with pytest.raises(spi.CommitError, match="is no live file") as told:
         staged.replaced_files(results("a", "x"), {"a"}, where="t")
-    with pytest.raises(spi.CommitError, match="is replaced twice"):
+    assert told.type is spi.CommitError, "a conflict would be tried again, with the same files"
+    with pytest.raises(spi.CommitError, match="is replaced twice") as told:
         staged.replaced_files(results("a", "a"), {"a"}, where="t")
+    assert told.type is spi.CommitError
 
 
 @pytest.mark.parametrize("error", [OSError("away"), KeyError("a library's")])
