@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from laketier.codecs.said import shown
 from laketier.spi import IncompatibleData
+from laketier.tables.hive import values_of
 
 _MOMENT = re.compile(r"[0-9][0-9_:.T-]*\Z", re.ASCII)
 _FIX = "Adopt each of these folders by itself, or move one of them away."
@@ -14,10 +15,11 @@ _FIX = "Adopt each of these folders by itself, or move one of them away."
 
 def folders_told(files: Iterable[tuple[str, Collection[str]]], *, undo: str, where: str) -> tuple[str, ...]:
     """What the users of a table have to know of the folders below its own: sentences, none where their names are times,
-    or there is one of them. ``files``: the path and the columns of each. ``undo``: how the table is taken back, an
-    imperative clause. Raises `IncompatibleData` for two folders without a column in common."""
+    or there is one of them that names no column. ``files``: the path and the columns of each. ``undo``: how the table
+    is taken back, an imperative clause. Raises `IncompatibleData` for two folders without a column in common."""
     found: dict[str, set[str]] = {}
-    for path, names in files:
+    columns = list(files)
+    for path, names in columns:
         head, slash, _ = path.partition("/")
         found.setdefault(head if slash else "", set()).update(names)
     several = sorted((head, names) for head, names in found.items() if names)
@@ -29,6 +31,12 @@ def folders_told(files: Iterable[tuple[str, Collection[str]]], *, undo: str, whe
                 why="they are several tables, as it seems",
                 fix=_FIX,
             )
+    unread = _unread(columns)
+    if unread:
+        return (
+            f"Its folders name {', '.join(map(shown, unread))}, and no file has such a column: the table has none.",
+            f"To have it there, {undo} and adopt the folder again with partitions.",
+        )
     heads = [head for head, _ in several if head]
     if len(heads) < 2 or all(map(_MOMENT.match, heads)):
         return ()
@@ -36,6 +44,20 @@ def folders_told(files: Iterable[tuple[str, Collection[str]]], *, undo: str, whe
         f"Its files lie in {len(heads):,} folders, such as {shown(heads[0])} and {shown(heads[1])}, and are one table.",
         f"If each of the folders is a table of its own, {undo} and adopt them one by one.",
     )
+
+
+def _unread(files: Iterable[tuple[str, Collection[str]]]) -> list[str]:
+    """Columns in the names of folders (``day=2026-01-01``) that no file has."""
+    named: dict[str, None] = {}
+    columns: set[str] = set()
+    folders: set[str] = set()
+    for path, names in files:
+        columns.update(names)
+        folder = path.rpartition("/")[0]
+        if folder not in folders:
+            folders.add(folder)
+            named.update((name, None) for name, _ in values_of(path))
+    return [name for name in named if name not in columns]
 
 
 def _name(head: str) -> str:

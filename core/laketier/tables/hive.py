@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -58,8 +58,9 @@ class HivePartitions:
         kept = [(name, kind) for name, kind in zip(self.names, self.types, strict=True) if name not in names]
         return HivePartitions(tuple(name for name, _ in kept), tuple(kind for _, kind in kept))
 
-    def added_to(self, schema: pa.Schema) -> pa.Schema:
-        """The columns of files, then those of folders. A column that the files have, too, has the type of the files."""
+    def added_to(self, schema: pa.Schema, given: Mapping[str, pa.DataType] | None = None) -> pa.Schema:
+        """The columns of files, then those of folders. A column that the files have, too, has the type of the files.
+        ``given``: types that the user chose, which the folders' values need not look like."""
         for name, kind in zip(self.names, self.types, strict=True):
             taken = next((each for each in schema.names if each.lower() == name.lower()), None)
             if taken is not None and taken != name:
@@ -69,7 +70,7 @@ class HivePartitions:
                     fix="Rename the folders.",
                 )
             if taken is None:
-                schema = schema.append(pa.field(name, kind))
+                schema = schema.append(pa.field(name, (given or {}).get(name, kind)))
         return schema
 
 

@@ -67,7 +67,7 @@ class LocalFileAdoption(LakeAdoption):
             looked_at = look_at(place, lying, chosen, schemas, types or {}, on_progress)
             refuse_strangers(schemas, place.where)
             hive = HivePartitions.of([file.path for file in looked_at]) if partitions else HivePartitions()
-            schema = hive.added_to(schemas.schema(types))
+            schema = hive.added_to(schemas.schema(types), types)
             refuse_misplaced_types(types, schema, place.where)
             files = measure(place, lying, looked_at, schema, on_progress)
         told: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from laketier.kit.manifests import FileEntry
 from laketier.kit.partition import partition_text
@@ -69,13 +70,20 @@ def properties_of(chosen: FileFormat, *, in_names: bool) -> dict[str, str]:
 def canonical_text(text: str | None, kind: pa.DataType) -> str | None:
     """The text of a folder's value as a manifest has it. Raises `IncompatibleData` for one that is none of ``kind``."""
     try:
-        return partition_text(decode(text, kind))
-    except (ValueError, TypeError, ArithmeticError) as error:
+        value = decode(text, kind) if text is None or not _is_parsed(kind) else pa.scalar(text).cast(kind).as_py()
+        pa.scalar(value, kind)  # a text is no double, and 300 is no int8
+        return partition_text(value)
+    except (ValueError, TypeError, ArithmeticError, pa.ArrowException) as error:
         raise IncompatibleData(
             f"the folder's value {text!a} is no {kind}",
             why=str(error),
             fix="Rename the folder, or give the column's type.",
         ) from error
+
+
+def _is_parsed(kind: pa.DataType) -> bool:
+    """Types of which folders may have other texts than ours: 01, True, 1.50. Python takes 1_000 for a number."""
+    return bool(pt.is_boolean(kind) or pt.is_integer(kind) or pt.is_decimal(kind))
 
 
 def _is_exact(file: pa.Schema, table: pa.Schema) -> bool:

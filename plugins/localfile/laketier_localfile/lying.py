@@ -50,6 +50,12 @@ class LyingFiles:
         else:
             self.files[path] = identity
 
+    def tell_hidden(self, path: str) -> None:
+        """Leave out what is hidden by its name. Without a word, unless Spark reads it as a partition."""
+        name = path.rpartition("/")[2]
+        if name.startswith("_") and "=" in name:
+            self.left_out[path] = "its name begins with _, and so it is hidden here and not to Spark"
+
     def only_of(self, chosen: FileFormat | None, where: str, *, may_be_empty: bool = False) -> FileFormat:
         """The one format of the files; those of others are left out where it is ``chosen``. Raises `IncompatibleData`
         for several, and where there is none."""

@@ -165,6 +165,7 @@ def _walk(lying: LyingFiles, location: Path, prefix: str, device: int) -> None:
     for entry in found:
         path = f"{prefix}{entry.name}"
         if entry.name.startswith(("_", ".")):
+            lying.tell_hidden(path)
             continue
         if entry.is_symlink():
             raise OutsideTable(

@@ -49,7 +49,7 @@ def described(
     hive = _folders_of(files)
     columns = schemas.schema(types) if files else pa.schema([])
     hidden = tuple(name for name in hive.names if _is_hidden(name, columns))
-    schema = (hive := hive.without(hidden)).added_to(columns)
+    schema = (hive := hive.without(hidden)).added_to(columns, types)
     if not chosen.tells_types:
         told = (_GUESSED.format(name=chosen.name),)
     if hidden or any(is_below_time(file.path) for file in files):

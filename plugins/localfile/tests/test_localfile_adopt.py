@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,45 @@ def test_partitions_come_from_folders(make_table: Callable[..., Any]) -> None:
         code = "; ".join((*imports, f"found = {last}", f"print({told})"))
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "[(1, '2026-01-01'), (2, '2026-01-02'), (3, '2026-01-02')]"
+
+
+@pytest.fixture
+def empty(make_table: Callable[..., Any]) -> Any:
+    """A place without anything."""
+    table = make_table()
+    shutil.rmtree(table.location)
+    return table
+
+
+def test_types_of_columns_in_folders_are_chosen(empty: Any) -> None:
+    """They were taken for what the names look like, and the choice was ignored."""
+    for day, price, flag in (("01", "1.50", "True"), ("1", "2", "0")):
+        put(empty.location / f"day={day}/price={price}/flag={flag}/a.parquet", id=[1])
+    types = {"day": pa.int8(), "price": pa.decimal128(9, 2), "flag": pa.bool_()}
+    adopt(empty, partitions=True, types=types)
+    rows = empty.scan().select(list(types)).sort_by("price").to_pylist()
+    assert rows == [
+        {"day": 1, "price": Decimal("1.50"), "flag": True},
+        {"day": 1, "price": Decimal("2.00"), "flag": False},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [("300", pa.int8()), ("x", pa.int64()), ("1_000", pa.int64()), ("1.5", pa.float64())]
+)
+def test_a_folder_that_the_chosen_type_does_not_hold(empty: Any, value: str, kind: pa.DataType) -> None:
+    put(empty.location / f"k={value}/a.parquet", id=[1])
+    with pytest.raises(IncompatibleData, match=f"folder's value '{value}' is no {kind}"):
+        adopt(empty, partitions=True, types={"k": kind})
+
+
+def test_what_is_lost_without_partitions_is_told(lying: Any) -> None:
+    """Of columns that only folders have; and of what Spark would have read."""
+    put(lying.location / "day=2026-01-01/a.parquet", id=[1])
+    put(lying.location / "_k=1/a.parquet", id=[1])
+    made = adopt(lying)
+    assert made.told[0].startswith("Its folders name day, and no file has such a column")
+    assert "_k=1" in made.left_out
 
 
 def test_a_folder_that_says_something_else_than_its_file(make_table: Callable[..., Any]) -> None:

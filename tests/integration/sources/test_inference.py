@@ -161,6 +161,18 @@ def test_files_of_other_tools_are_passed_over(tmp_path: Path) -> None:
     }
 
 
+def test_a_text_of_which_not_all_was_read_is_told(tmp_path: Path) -> None:
+    """It said that it had read the file, of which the types change later."""
+    put_text(tmp_path / "a.csv", "id,t\n" + f"1,{'t' * 1_000_000}\n" * 9 + "x,t\n")
+    found = infer(tmp_path)
+    assert (found.share, str(found.schema.field("id").type)) == (
+        "read 1 files, of 1 no more than 8 MiB of lines",
+        "int64",
+    )
+    found = infer(tmp_path, whole=True)
+    assert (found.share, str(found.schema.field("id").type)) == ("read 1 files", "string")
+
+
 def test_several_formats_need_a_choice(tmp_path: Path) -> None:
     put(tmp_path / "a.parquet", id=[1])
     put_text(tmp_path / "b.jsonl", '{"id": 1}')

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 import pyarrow as pa
 
+from laketier.codecs.lines import BLOCK_BYTES
 from laketier.codecs.said import said
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.headers import file_schema
@@ -50,7 +51,8 @@ OnProgress = Callable[[int, int], None]
 class Inferred:
     """The columns of a folder's files. ``files``: how many it has of ``format``; ``read``: how many of these were
     looked at. ``partitions``: columns from the names of folders, the last of ``schema``. ``left_out``: files that say
-    nothing of the columns, and why. ``schemas``: those that differ, each with the first file that has it."""
+    nothing of the columns, and why. ``schemas``: those that differ, each with the first file that has it. ``begun``:
+    of how many files, which are of text, no more than the first 8 MiB of lines were looked at."""
 
     schema: pa.Schema
     format: FileFormat
@@ -59,14 +61,16 @@ class Inferred:
     partitions: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     schemas: Sequence[tuple[str, pa.Schema]] = ()
+    begun: int = 0
 
     @property
     def share(self) -> str:
         """How much was looked at, in words."""
+        begun = f", of {self.begun:,} no more than 8 MiB of lines" if self.begun else ""
         if self.read >= self.files:
-            return f"read {self.files:,} files"
+            return f"read {self.files:,} files{begun}"
         percent = 100 * self.read / self.files
-        return f"sampled {self.read:,} of {self.files:,} files ({percent:.{0 if percent >= 1 else 2}f} %)"
+        return f"sampled {self.read:,} of {self.files:,} files ({percent:.{0 if percent >= 1 else 2}f} %){begun}"
 
 
 def infer_folder(
@@ -122,7 +126,7 @@ def infer_folder(
             fix="Move the files away, or give the columns.",
         )
     hive = HivePartitions.of(names) if partitions else HivePartitions()
-    schema = hive.added_to(schema)
+    schema = hive.added_to(schema, given)
     if len(taken) == len(names):
         refuse_misplaced_types(given, schema, folder.open()[1])
     return Inferred(
@@ -133,6 +137,9 @@ def infer_folder(
         partitions=hive.names,
         left_out=left_out,
         schemas=found.schemas.schemas(),
+        begun=sum(sized[name] > BLOCK_BYTES or name.lower().endswith(tuple(COMPRESSED)) for name in taken)
+        if options.format.is_text and not whole
+        else 0,
     )
 
 

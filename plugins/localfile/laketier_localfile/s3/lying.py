@@ -41,6 +41,7 @@ class BucketPlace(LyingPlace):
             for depth, step in enumerate((*folders, name)):
                 folder = "/".join(folders[:depth])
                 if any(part.startswith(("_", ".")) for part in folders[:depth]):
+                    found.tell_hidden(folder)
                     break
                 names[folder].add(step)
             if not any(part.startswith(("_", ".")) for part in (*folders, name)):
