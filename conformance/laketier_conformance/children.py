@@ -73,6 +73,10 @@ class Child:
         except subprocess.TimeoutExpired:
             return None
 
+    def kill(self) -> None:
+        """With SIGKILL, while somebody waits for its answer."""
+        self._process.kill()
+
     def stop(self) -> None:
         """End it, whatever it does."""
         self._process.kill()

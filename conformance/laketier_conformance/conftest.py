@@ -6,14 +6,16 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-from laketier.spi import LakeStoragePlugin
+from laketier.spi import Feature, LakeStoragePlugin, support_of
 from laketier_conformance import started
 from laketier_conformance.children import Child, Children
+from laketier_conformance.expect import NotShown
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.looks import Looks
@@ -21,6 +23,8 @@ from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.lake import Lake, Opened, Table
+from laketier_conformance.stores.found import Store, running, why_none
+from laketier_conformance.stores.stored import Stored
 from laketier_conformance.verdict import EFFECTS, INTERPOSED, PLACES, STRIDES, UNPROVEN, UNSEEN
 
 
@@ -150,6 +154,44 @@ def cuts(
 
     with PowerCuts(runs, lake, children, folder, unseen) as cuts:
         yield cuts
+
+
+@pytest.fixture(scope="session")
+def _store(pytestconfig: pytest.Config) -> Iterator[Callable[[], Store]]:
+    """Begun by the first who asks."""
+    with ExitStack() as used:
+        yield cache(lambda: used.enter_context(running(pytestconfig.getoption("lake_s3_endpoint"))))
+
+
+@pytest.fixture
+def in_store(
+    pytestconfig: pytest.Config,
+    plugin: LakeStoragePlugin,
+    harness: Harness,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[[], Stored]]:
+    """Opens an empty warehouse in an object store. Raises `NotShown` where there is no store, or nobody told how the
+    format reaches it."""
+    asked: list[Stored] = []
+
+    def opened() -> Stored:
+        if not support_of(plugin.features, Feature.OBJECT_STORES).full:
+            found = request.getfixturevalue("lake").open("s3://laketier-conformance/warehouse")
+            pytest.fail(f"object-stores is declared unsupported, and a warehouse on s3:// is opened: {found}")
+        endpoint = pytestconfig.getoption("lake_s3_endpoint")
+        if (reason := why_none(endpoint)) is not None:
+            raise NotShown(Feature.OBJECT_STORES, reason)
+        before = dict(os.environ)
+        stored = Stored.of(request.getfixturevalue("_store")(), plugin, harness, tmp_path / "beside-the-store")
+        started.keep_changes(before)
+        asked.append(stored)
+        return stored
+
+    yield opened
+    for stored in asked:
+        request.node.user_properties += [(EFFECTS, stored.requests), (PLACES, {"object store": stored.seen})]
+        stored.clear()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 
-from laketier.spi import FeatureNotSupported
+from laketier.spi import Feature, FeatureNotSupported
 
 E = TypeVar("E", bound=BaseException)
 
@@ -24,6 +24,13 @@ _FEW = 6
 
 class HarnessFailed(AssertionError):
     """A member of the author's harness ended in an error. No block that wants an error of the format takes it."""
+
+
+class NotShown(Exception):  # noqa: N818 - it ends a test, and is no error of the format
+    """A declared feature can't be shown here, and this is why: the test ends, and the report says so."""
+
+    def __init__(self, feature: Feature, reason: str) -> None:
+        super().__init__(f"{feature.value}: {reason}")
 
 
 class _Shown(Repr):

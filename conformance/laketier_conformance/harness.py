@@ -5,6 +5,10 @@ arguments) with any of these:
 
 - ``setup(folder: pathlib.Path) -> Warehouse``: an empty warehouse for one test. By default a folder below ``folder``.
 - ``teardown(warehouse: Warehouse) -> None``: after that test.
+- ``object_store(store: laketier_conformance.stores.ObjectStore) -> Mapping[str, str]``: the options (those below
+  ``lake.<format>.``) by which ``store.warehouse``, in an empty bucket, is reached. Needed to show
+  `Feature.OBJECT_STORES`, unless ``storage`` among the format's options is a `Passthrough` that takes the names of
+  `ObjectStore.usual_options`. Set few retries, short waits and a time-out of a second, as the store often fails.
 - ``engine_modules: tuple[str, ...]``: top-level modules that importing the plugin must not import.
 - ``roll_back(storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None``: what a foreign tool would do to take
   the table back to a snapshot. Needed to show `Feature.ROLLBACK_DETECTION`.
@@ -41,16 +45,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from laketier.spi import PluginBroken, PluginConflict
 from laketier_conformance.expect import HarnessFailed, told
+
+if TYPE_CHECKING:
+    from laketier_conformance.stores.store import ObjectStore
 
 GROUP = "laketier.conformance"
 Hook = Callable[..., Any]
 _MEMBERS = (
     "setup",
     "teardown",
+    "object_store",
     "engine_modules",
     "roll_back",
     "keep_feed",
@@ -136,6 +144,14 @@ class Harness:
     def roll_back(self) -> Hook | None:
         """None when the author gave none."""
         return self._hook("roll_back")
+
+    def object_store(self, store: ObjectStore) -> Mapping[str, str] | None:
+        """None when the author gave none."""
+        found = self._hook("object_store")
+        if found is None:
+            return None
+        with _blamed("object_store"):
+            return {str(name): str(value) for name, value in found(store).items()}
 
     def secret_options(self, folder: Path) -> Mapping[str, str] | None:
         """None when the author gave none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +70,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "0 for each (default: %(default)s)",
     )
     group.addoption(
+        "--lake-s3-endpoint",
+        metavar="URL",
+        help="a store that speaks S3, with paths for buckets, for object stores (default: moto's, in a process of its "
+        "own); its keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, its region AWS_REGION",
+    )
+    group.addoption(
         "--lake-commits",
         metavar="N",
         type=int,
@@ -94,6 +101,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--lake-commits: at least {LEAST_COMMITS}, or the verdict says too much")
     if config.getoption("lake_steps") < 0 or config.getoption("lake_seed") < 0:
         raise pytest.UsageError("--lake-steps and --lake-seed: a number from 0 on")
+    _endpoint(config)
     if config.getoption("lake_format") is not None:
         if not __debug__:
             raise pytest.UsageError("the conformance suite asserts, and Python was told not to: run it without -O")
@@ -152,12 +160,25 @@ def _warehouse(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--lake-warehouse={given}: it is no empty folder: name one that is not there yet")
 
 
+def _endpoint(config: pytest.Config) -> None:
+    given = config.getoption("lake_s3_endpoint")
+    if given is None:
+        return
+    if not str(given).startswith(("http://", "https://")):
+        raise pytest.UsageError(f"--lake-s3-endpoint={given}: write http:// or https:// before it")
+    missing = [name for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") if not os.environ.get(name)]
+    if missing:
+        raise pytest.UsageError(f"--lake-s3-endpoint: set {' and '.join(missing)} in the environment")
+
+
 def _options(config: pytest.Config) -> tuple[str, ...]:
     """What a test was run with, and has to be run with again."""
     schedules, steps = config.getoption("lake_schedules"), config.getoption("lake_steps")
     given = [] if schedules == SCHEDULES else [f"--lake-schedules={schedules}"]
     given += [] if steps == STEPS else [f"--lake-steps={steps}"]
     commits = config.getoption("lake_commits")
+    endpoint = config.getoption("lake_s3_endpoint")
+    given += [] if endpoint is None else [f"--lake-s3-endpoint={endpoint}"]
     given += [] if commits == COMMITS else [f"--lake-commits={commits}"]
     return (*given, f"--lake-seed={config.getoption('lake_seed')}")
 

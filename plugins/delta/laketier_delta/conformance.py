@@ -5,15 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_delta.changes import FEED
+
+if TYPE_CHECKING:
+    from laketier_conformance.stores import ObjectStore
 
 
 class Harness:
     """The entry point ``laketier.conformance``."""
 
     engine_modules = ("deltalake",)
+
+    def object_store(self, store: ObjectStore) -> dict[str, str]:
+        """The library gives up early: its patience is not under test."""
+        more = {"timeout": "1s", "max_retries": "2"}
+        more |= {"backoff_config.init_backoff": "10ms", "backoff_config.max_backoff": "50ms"}
+        return {f"storage.{name}": value for name, value in {**store.usual_options, **more}.items()}
 
     def roll_back(self, _storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """RESTORE, as any Delta engine does it."""

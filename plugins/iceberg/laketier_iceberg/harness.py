@@ -5,15 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laketier.spi import LakeStorage, ScanRequest, TableInfo, WriterInitContext, new_attempt_id
 from laketier_iceberg.storage import IcebergStorage
+
+if TYPE_CHECKING:
+    from laketier_conformance.stores import ObjectStore
 
 
 class IcebergHarness:
     """Found by the entry point ``iceberg`` of group ``laketier.conformance``."""
 
     engine_modules = ("pyiceberg", "sqlalchemy")
+
+    def object_store(self, store: ObjectStore) -> dict[str, str]:
+        """With a catalog on the local disk."""
+        catalog = {
+            "type": "sql",
+            "uri": f"sqlite:///{store.folder}/catalog.sqlite",
+            "s3.endpoint": store.endpoint,
+            "s3.access-key-id": store.access_key_id,
+            "s3.secret-access-key": store.secret_access_key,
+            "s3.region": store.region,
+            "s3.force-virtual-addressing": "false",
+            "s3.request-timeout": "1",
+        }
+        return {f"catalog.{name}": value for name, value in catalog.items()}
 
     def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """Iceberg's own ``rollback_to_snapshot``."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_lance.dataset import open_dataset
+
+if TYPE_CHECKING:
+    from laketier_conformance.stores import ObjectStore
 
 
 class LanceHarness:
@@ -22,6 +25,12 @@ class LanceHarness:
         "ivf-pq": {"num_partitions": 4, "num_sub_vectors": 2, "num_bits": 4},
         "ivf-hnsw-flat": {"num_partitions": 2},
     }
+
+    def object_store(self, store: ObjectStore) -> dict[str, str]:
+        """The library gives up early: its patience is not under test."""
+        more = {"timeout": "1s", "client_max_retries": "2", "client_retry_timeout": "5"}
+        more |= {"virtual_hosted_style_request": "false"}
+        return {f"storage.{name}": value for name, value in {**store.usual_options, **more}.items()}
 
     def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """Lance's own way back to an older version."""

@@ -1,0 +1,103 @@
+"""Which request of a call is answered wrongly, and how: what a proxy is told to decide."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from laketier_conformance.stores.proxy import Decide, Fault, Proxy, Sent
+
+READS = (Fault.FAILED, Fault.SLOW_DOWN, Fault.RESET, Fault.DENIED)
+"""What may become of a request that changes nothing: there, before or after its effect is the same."""
+CHANGES = (Fault.FAILED, Fault.SLOW_DOWN, Fault.LOST, Fault.RESET, Fault.SILENCE, Fault.REFUSED, Fault.DENIED)
+
+
+@contextmanager
+def recorded(proxy: Proxy) -> Iterator[list[Sent]]:
+    """All requests of the block, in the order in which they came."""
+    sent: list[Sent] = []
+
+    def decide(request: Sent) -> None:
+        sent.append(request)
+
+    with proxy.deciding(decide):
+        yield sent
+
+
+@dataclass
+class Step:
+    """Of the requests of a call that count, this one has a fault, and others do not. ``meanwhile`` comes before that
+    request, and what it asks of the store does not count. ``lasting``: all that come after it have the fault too, as of
+    a store that is gone. ``met``: the request, once it came."""
+
+    at: int
+    fault: Fault | None
+    lasting: bool = False
+    counts: Callable[[Sent], bool] = lambda _: True
+    meanwhile: Callable[[], None] | None = None
+    met: Sent | None = None
+    _number: Iterator[int] = field(default_factory=itertools.count)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, sent: Sent) -> Fault | None:
+        with self._lock:
+            if (self.met is not None and not self.lasting) or not self.counts(sent):
+                return None
+            if next(self._number) < self.at:
+                return None
+            self.met = self.met or sent
+        if self.meanwhile is not None:
+            self.meanwhile()
+        return self.fault if self.fault is not None and sent.can(self.fault) else None
+
+    @property
+    def told(self) -> str:
+        """For messages."""
+        if self.met is None:
+            return "nothing came upon it"
+        how = self.fault.value if self.fault else "held up"
+        return f"request {self.at + 1}, {self.met.told}, {how}{', and so were all after it' if self.lasting else ''}"
+
+
+@dataclass
+class FirstTime:
+    """Each request has the fault when it is first made, and is served when it is made again. ``met`` are those that had
+    it."""
+
+    fault: Fault
+    met: list[Sent] = field(default_factory=list)
+    _known: set[tuple[str, str, str]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, sent: Sent) -> Fault | None:
+        name = (sent.method, sent.target, sent.headers.get("range", ""))
+        with self._lock:
+            if name in self._known or not sent.can(self.fault):
+                return None
+            self._known.add(name)
+            self.met.append(sent)
+        return self.fault
+
+    @property
+    def told(self) -> str:
+        """For messages."""
+        return f"each request, when it was first made, {self.fault.value}"
+
+
+def faults_of(sent: Sequence[Sent], most: int, seed: str) -> list[tuple[int, Fault]]:
+    """At most ``most`` of all that may become of these requests, drawn by a seed; all of it where it is 0. Half of them
+    come upon requests that change something, as most requests do not."""
+    changes = [(at, fault) for at, each in enumerate(sent) if each.changes for fault in CHANGES if each.can(fault)]
+    reads = [(at, fault) for at, each in enumerate(sent) if not each.changes for fault in READS]
+    if not most:
+        return [*changes, *reads]
+    drawn = random.Random(seed)  # noqa: S311 - which of them is no secret
+    some = drawn.sample(changes, min(len(changes), -(-most // 2)))
+    return some + drawn.sample(reads, min(len(reads), most - len(some)))
+
+
+__all__ = ["CHANGES", "READS", "Decide", "FirstTime", "Step", "faults_of", "recorded"]

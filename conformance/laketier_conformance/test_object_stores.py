@@ -1,0 +1,167 @@
+"""Tables in an object store: rounds as on a disk, and nothing beside the table is touched."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    LaketierError,
+    ScanRequest,
+    TableNotFound,
+    WriteMode,
+    pack,
+    support_of,
+    unpack,
+)
+from laketier.tiering import RoundOutcome
+from laketier_conformance.children import Child
+from laketier_conformance.expect import expect, refused
+from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.stores.stored import Stored
+
+pytestmark = pytest.mark.needs(Feature.OBJECT_STORES)
+
+InStore = Callable[[], Stored]
+FOLDERS = {"blanks": "a lake ", "percent": "100% %2F", "unicode": "l\u00e4ke-\u9d28"}
+SIBLINGS = ("db.t2", "db.t_x", "db2.t")
+PAGE = 2
+"""So many keys are in one page of a listing."""
+
+
+def test_rounds(in_store: InStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pipelines, replays, an overwrite, a new column and an older snapshot, each from fresh handles. All of it is
+    in the bucket, below the warehouse, and nothing is on the local disk."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    stored = in_store()
+    table = stored.lake.create()
+    features = stored.lake.plugin.features
+    for epoch in range(2):
+        for pipeline, ids in (("p", ids_of(epoch, 0)), ("q", ids_of(epoch, 1))):
+            expect(table.append(epoch, ids, pipeline=pipeline).outcome, RoundOutcome.PUBLISHED, "a round in a store")
+        expect(table.append(epoch, ids_of(epoch, 0)).outcome, RoundOutcome.ALREADY_THERE, "its replay")
+    rows = sorted(i for epoch in range(2) for split in (0, 1) for i in ids_of(epoch, split))
+    expect(table.ids, rows, "rows of two pipelines in a store")
+    before = table.source.plan(ScanRequest()).snapshot_id
+    if support_of(features, Feature.ADD_COLUMN).full:
+        stored.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
+        expect(table.read()["extra"].to_pylist(), [None] * len(rows), "values of a column that was added in a store")
+    if support_of(features, Feature.OVERWRITE).full:
+        table.round(token(2), [ids_of(2)], WriteMode.OVERWRITE)
+        rows, past = ids_of(2), rows
+        expect(table.ids, rows, "rows after an overwrite in a store")
+        if support_of(features, Feature.TIME_TRAVEL).full:
+            found = table.read(columns=("id",), snapshot_id=before)["id"].to_pylist()
+            expect(sorted(found), past, "rows of the snapshot before an overwrite in a store")
+    expect(table.append(1, pipeline="q").outcome, RoundOutcome.ALREADY_THERE, "a replay after an overwrite")
+    expect(
+        list(map(str, stored.lake.storage.catalog().list_tables())), ["db.t"], "the tables of a warehouse in a store"
+    )
+    keys = stored.keys()
+    beside = [key for key in keys if not key.startswith("warehouse/")]
+    assert keys, "a table in a bucket has objects there: expected some keys, found none"
+    expect(beside, [], "keys of the bucket that are not below the warehouse")
+    expect(sorted(map(str, here.rglob("*"))), [], "files in the working folder, where the warehouse is in a bucket")
+    expect(stored.uploads, [], "uploads in parts that were neither completed nor aborted")
+
+
+def test_executors(in_store: InStore, children: Callable[[int], list[Child]]) -> None:
+    """Other processes stage and read with what they were sent."""
+    table = in_store().lake.create()
+    factory = table.factory
+    (child,) = children(1)
+    answer = child.ask(table.lake, "stage", factory=_text(pickle.dumps(factory)), ids=ids_of(0))
+    assert "message" in answer, f"an executor stages in a store with what it was given: found {answer}"
+    staged = unpack(factory.write_result_serializer, base64.b64decode(answer["message"]))
+    table.commit([staged], token(0))
+    source = table.source
+    plan = source.plan(ScanRequest(columns=("id",)))
+    found: list[int] = []
+    for split in plan.splits:
+        sent = {"source": source, "schema": plan.schema}
+        given = {name: _text(pickle.dumps(each)) for name, each in sent.items()}
+        answer = child.ask(table.lake, "read", split=_text(pack(source.split_serializer, split)), **given)
+        assert "ids" in answer, f"an executor reads a split in a store with what it was given: found {answer}"
+        found += answer["ids"]
+    expect(sorted(found), ids_of(0), "rows that other processes staged and read in a store")
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_drop(in_store: InStore) -> None:
+    """It leaves no object of the table, and touches none of another whose name, or database, begins alike."""
+    stored = in_store()
+    siblings = [stored.lake.create(name=name) for name in SIBLINGS]
+    for number, sibling in enumerate(siblings):
+        sibling.append(0, ids_of(number))
+    stored.store.client.put_object(Bucket=stored.bucket.bucket, Key="warehouse/db/t.txt", Body=b"of somebody else")
+    before = stored.keys()
+    table = stored.lake.create()
+    table.append(0)
+    table.append(1)
+    stored.lake.storage.catalog().drop_table(table.path)
+    expect(set(stored.keys()), set(before), "keys of the bucket after a table was made and dropped, and before")
+    with refused(TableNotFound, "a table that was dropped in a store is loaded"):
+        _ = table.info
+    for number, sibling in enumerate(siblings):
+        expect(sibling.ids, ids_of(number), f"rows of {sibling.path} after db.t was dropped")
+        expect(sibling.append(1).outcome, RoundOutcome.PUBLISHED, f"a round of {sibling.path} after db.t was dropped")
+    again = stored.lake.create()
+    expect((again.ids, again.watermark()), ([], None), "rows and watermark of a table that was dropped and made anew")
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_with_an_odd_name(in_store: InStore, name: str) -> None:
+    """It is a key of just that name, or refused."""
+    stored = in_store()
+    odd = replace(stored.lake, location=f"{stored.bucket.warehouse}/{FOLDERS[name]}")
+    try:
+        table = odd.create()
+    except LaketierError:
+        expect(stored.keys(), [], f"keys of the bucket after a warehouse in {FOLDERS[name]!r} was refused")
+        return
+    table.append(0)
+    expect(table.append(0).outcome, RoundOutcome.ALREADY_THERE, f"in {FOLDERS[name]!r} a replay adds nothing")
+    expect(table.ids, ids_of(0), f"rows in {FOLDERS[name]!r}")
+    keys = stored.keys()
+    outside = [key for key in keys if not key.startswith(f"warehouse/{FOLDERS[name]}/")]
+    assert keys, f"a table was made in {FOLDERS[name]!r}, and no key is there"
+    expect(outside, [], f"keys outside of the folder {FOLDERS[name]!r}")
+
+
+def test_a_listing_comes_in_pages(in_store: InStore) -> None:
+    """As it does of many keys: whoever takes the first page for all loses tables, versions and rows."""
+    stored = in_store()
+    stored.proxy.page = PAGE if stored.store.is_ours else None
+    try:
+        names = [f"db.t{number}" for number in range(PAGE + 1)]
+        tables = [stored.lake.create(name=name) for name in names]
+        for epoch in range(PAGE + 1):
+            expect(tables[0].append(epoch).outcome, RoundOutcome.PUBLISHED, f"epoch {epoch}, where listings have pages")
+        expect(tables[0].append(PAGE).outcome, RoundOutcome.ALREADY_THERE, "a replay, where listings have pages")
+        rows = [i for epoch in range(PAGE + 1) for i in ids_of(epoch)]
+        expect(tables[0].ids, rows, "rows, where listings have pages")
+        found = list(map(str, stored.lake.storage.catalog().list_tables("db")))
+        expect(found, names, "the tables of a database, where listings have pages")
+        if support_of(stored.lake.plugin.features, Feature.DROP_TABLE).full:
+            before = set(stored.keys())
+            table = stored.lake.create(name="db.more")
+            for epoch in range(PAGE):
+                table.append(epoch)
+            stored.lake.storage.catalog().drop_table(table.path)
+            expect(set(stored.keys()), before, "keys after a table was made and dropped, where listings have pages")
+    finally:
+        stored.proxy.page = None
