@@ -26,7 +26,7 @@ class HarnessFailed(AssertionError):
     """A member of the author's harness ended in an error. No block that wants an error of the format takes it."""
 
 
-class NotShown(Exception):  # noqa: N818 - it ends a test, and is no error of the format
+class NotShown(Exception):
     """A declared feature can't be shown here, and this is why: the test ends, and the report says so."""
 
     def __init__(self, feature: Feature, reason: str) -> None:

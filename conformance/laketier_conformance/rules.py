@@ -301,6 +301,12 @@ RULES = (
         ("test_clocks.py",),
     ),
     Rule(
+        "object-stores",
+        "In an object store the contract is the same, though requests fail, answers are lost and processes die.",
+        "docs/authors/depth.md#object-stores",
+        ("test_object_stores.py", "test_store_faults.py"),
+    ),
+    Rule(
         "spark",
         "On Spark a format keeps the same contract, in each lane.",
         _FACTORY,

@@ -18,11 +18,9 @@ from laketier.registry import installed_formats
 from laketier.spi import (
     FORMAT_SPI_VERSIONS,
     DeliveryLevel,
-    Feature,
     LakeStoragePlugin,
     Passthrough,
     Support,
-    support_of,
     unknown_features,
 )
 from laketier_conformance.expect import expect

@@ -19,7 +19,7 @@ class OneAtATime:
     """A WSGI application: all of moto's S3, one request after the other. ``lock`` keeps others out of its buckets."""
 
     def __init__(self) -> None:
-        from moto.server import create_backend_app
+        from moto.moto_server.werkzeug_app import create_backend_app
 
         # By itself moto looks through all of its services at each request, which takes half of the time.
         self._served: Any = create_backend_app("s3")
@@ -53,7 +53,8 @@ def main() -> None:
     """Serve for as long as somebody holds the other end of standard input."""
     served = server()
     threading.Thread(target=served.serve_forever, daemon=True).start()
-    print(served.port, flush=True)
+    sys.stdout.write(f"{served.port}\n")
+    sys.stdout.flush()
     sys.stdin.read()
 
 

@@ -166,8 +166,8 @@ class _Connection(socketserver.StreamRequestHandler):
                 fault = self.server.proxy.decided(sent)
                 if fault is Fault.CUT:
                     return
-                if fault is None or fault in _AFTER:
-                    answer = self._handed_on(store, sent)
+                is_done = fault is None or fault in _AFTER
+                answer = self._handed_on(store, sent) if is_done else b""
                 if fault is Fault.SILENCE:
                     time.sleep(SILENCE_SECONDS)
                 if fault in (Fault.RESET, Fault.SILENCE):

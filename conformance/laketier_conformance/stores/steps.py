@@ -8,12 +8,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from laketier_conformance.stores.proxy import Decide, Fault, Proxy, Sent
+from laketier_conformance.stores.proxy import Fault, Proxy, Sent
 
 READS = (Fault.FAILED, Fault.SLOW_DOWN, Fault.RESET, Fault.DENIED)
 """What may become of a request that changes nothing: there, before or after its effect is the same."""
+LASTING = (Fault.FAILED, Fault.LOST, Fault.RESET, Fault.DENIED)
 CHANGES = (Fault.FAILED, Fault.SLOW_DOWN, Fault.LOST, Fault.RESET, Fault.SILENCE, Fault.REFUSED, Fault.DENIED)
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -88,16 +92,22 @@ class FirstTime:
         return f"each request, when it was first made, {self.fault.value}"
 
 
-def faults_of(sent: Sequence[Sent], most: int, seed: str) -> list[tuple[int, Fault]]:
-    """At most ``most`` of all that may become of these requests, drawn by a seed; all of it where it is 0. Half of them
-    come upon requests that change something, as most requests do not."""
-    changes = [(at, fault) for at, each in enumerate(sent) if each.changes for fault in CHANGES if each.can(fault)]
-    reads = [(at, fault) for at, each in enumerate(sent) if not each.changes for fault in READS]
+def decisions(sent: Sequence[Sent], most: int, seed: str) -> list[Step | FirstTime]:
+    """What comes upon a call that makes these requests, one after the other: at most ``most`` times one request fails,
+    half as often each does when it is first made, and half as often the store is gone from one of them on. Drawn by a
+    seed; of 1, one of the three, and of 0, all that there is."""
+    changes = [Step(at, fault) for at, each in enumerate(sent) if each.changes for fault in CHANGES if each.can(fault)]
+    reads = [Step(at, fault) for at, each in enumerate(sent) if not each.changes for fault in READS]
+    at_first = [FirstTime(fault) for fault in CHANGES]
+    lasting = [Step(at, fault, lasting=True) for at in range(len(sent)) for fault in LASTING]
     if not most:
-        return [*changes, *reads]
-    drawn = random.Random(seed)  # noqa: S311 - which of them is no secret
-    some = drawn.sample(changes, min(len(changes), -(-most // 2)))
-    return some + drawn.sample(reads, min(len(reads), most - len(some)))
+        return [*changes, *reads, *at_first, *lasting]
+    drawn = random.Random(seed)
+    # Half of them come upon requests that change something, as most requests do not.
+    some: list[Step | FirstTime] = [*_of(changes, -(-most // 2), drawn), *_of(reads, most // 2, drawn)]
+    some += [*_of(at_first, -(-most // 2), drawn), *_of(lasting, -(-most // 2), drawn)]
+    return _of(some, 1, drawn) if most == 1 else some
 
 
-__all__ = ["CHANGES", "READS", "Decide", "FirstTime", "Step", "faults_of", "recorded"]
+def _of(all_of_them: list[T], most: int, drawn: random.Random) -> list[T]:
+    return drawn.sample(all_of_them, min(len(all_of_them), most))

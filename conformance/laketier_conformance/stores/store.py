@@ -8,8 +8,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ObjectStore:
-    """An empty bucket of a store that speaks S3, with paths instead of host names for buckets
-    (``http://host:port/bucket/key``). ``folder``: an empty one on the local disk, for what a format keeps elsewhere, such
+    """An empty bucket of a store that speaks S3, which is reached by paths and not by host names:
+    ``http://host:port/bucket/key``. ``folder``: an empty one on the local disk, for what a format keeps elsewhere, such
     as a catalog."""
 
     endpoint: str
