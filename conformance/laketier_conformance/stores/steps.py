@@ -36,7 +36,7 @@ def recorded(proxy: Proxy) -> Iterator[list[Sent]]:
 class Step:
     """Of the requests of a call that count, this one has a fault, and others do not. ``meanwhile`` comes before that
     request, and what it asks of the store does not count. ``lasting``: all that come after it have the fault too, as of
-    a store that is gone. ``met``: the request, once it came."""
+    a store that is gone. ``met``: the request, once it came. ``failed``: what ``meanwhile`` raised."""
 
     at: int
     fault: Fault | None
@@ -44,8 +44,10 @@ class Step:
     counts: Callable[[Sent], bool] = lambda _: True
     meanwhile: Callable[[], None] | None = None
     met: Sent | None = None
+    failed: Exception | None = None
     _number: Iterator[int] = field(default_factory=itertools.count)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, sent: Sent) -> Fault | None:
         with self._lock:
@@ -54,9 +56,24 @@ class Step:
             if next(self._number) < self.at:
                 return None
             self.met = self.met or sent
-        if self.meanwhile is not None:
-            self.meanwhile()
+            self._busy.acquire()
+        try:
+            self._come_between()
+        finally:
+            self._busy.release()
         return self.fault if self.fault is not None and sent.can(self.fault) else None
+
+    def wait(self) -> None:
+        """Until ``meanwhile`` is over. Who waits for the request may have given it up."""
+        with self._busy:
+            return
+
+    def _come_between(self) -> None:
+        if self.meanwhile is not None:
+            try:
+                self.meanwhile()
+            except Exception as error:  # noqa: BLE001 - in a thread of the proxy nobody would hear of it
+                self.failed = error
 
     @property
     def told(self) -> str:
