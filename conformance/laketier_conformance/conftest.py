@@ -23,8 +23,8 @@ from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.lake import Lake, Opened, Table
+from laketier_conformance.stored import Stored
 from laketier_conformance.stores.found import Store, running, why_none
-from laketier_conformance.stores.stored import Stored
 from laketier_conformance.verdict import EFFECTS, INTERPOSED, PLACES, STRIDES, UNPROVEN, UNSEEN
 
 

@@ -26,7 +26,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import ids_of, token
-from laketier_conformance.stores.stored import Stored
+from laketier_conformance.stored import Stored
 
 pytestmark = pytest.mark.needs(Feature.OBJECT_STORES)
 
