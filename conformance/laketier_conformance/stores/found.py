@@ -68,7 +68,7 @@ def why_none(endpoint: str | None) -> str | None:
         return None
     return (
         f"the suite has no object store, as {', '.join(missing)} can't be imported: run "
-        "`pip install 'laketier[conformance-s3]'`"
+        "`pip install 'moto[server]>=5.2.5,<6'`, laketier's extra `conformance-s3`"
     )
 
 
