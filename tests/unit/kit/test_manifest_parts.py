@@ -297,3 +297,24 @@ def test_a_plan_says_what_is_left_to_the_reader(lake: Lake) -> None:
     assert first.rows == 1
     changes = kit.ManifestChanges(source).plan(0, 2)
     assert [split.plain_parquet for split in changes.splits] == [None], "of a file whose columns may be older ones"
+
+
+class Plugin(kit.ManifestPlugin):
+    """All parts of a format, as an author names them."""
+
+    identifier: ClassVar[str] = "text"
+    features: ClassVar[Any] = TextTable.features
+    table_type: ClassVar[Any] = TextTable
+    source_type: ClassVar[Any] = TextSource
+    writer_type: ClassVar[Any] = _no_writer
+
+
+def test_the_parts_of_a_plugin_are_those_of_its_format(tmp_path: Path) -> None:
+    made = Plugin().create_storage(spi.LakeStorageConfig(str(tmp_path)))
+    info = made.catalog().create_table(PATH, spi.TableDescriptor(SCHEMA))
+    assert isinstance(made.source(info), TextSource)
+    committer = made.tiering_factory(info).create_committer(spi.CommitterInitContext("c"))
+    assert committer.publish(committer.open(), [], None).snapshot_id == 1
+    assert [each.snapshot_id for each in made.history(info).snapshots(9)] == [1, 0]
+    with pytest.raises(spi.ConfigError, match="is no folder, and text keeps its manifests in one"):
+        Plugin().create_storage(spi.LakeStorageConfig("s3://bucket/lake"))
