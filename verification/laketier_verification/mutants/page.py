@@ -35,13 +35,32 @@ _ABOUT = {
 }
 _NOTES = {
     "feather": """\
-The aim is 95 %, and it is not reached. Each sample is drawn anew: a test that was written for survivors of one can only
-raise the next. A figure that is told as the least is of a run that had to end before its survivors had met all tests.
-Our own tests have not been asked about the survivors of seeds 7 and 11. Since seed 17 a test that starts processes is
-asked of those mutants alone that these run, and about 110 mutants of expiry and of storage that lets a name be taken
-twice are not in the target any more.
-**Seed 17 has no figure yet**: drawn at commit 2a57948a, the first tests noticed 29 of its 60 mutants, and the rest had
-not met all tests when the time was over.
+The aim is 95 %. The suite alone does not reach it. Each sample is drawn anew: a test that was written for survivors of
+one can only raise the next. A figure that is told as the least is of a run that had to end before its survivors had met
+all tests. Our own tests have not been asked about the survivors of seeds 7 and 11. Since seed 17 a test that starts
+processes is asked of those mutants alone that these run, and about 110 mutants of expiry and of storage that lets a
+name be taken twice are not in the target any more.
+**Seed 17 was not finished**: of 59 mutants drawn at commit 2a57948a the suite noticed at least 32 (54 %), and our own
+tests 13 more (76 %).
+
+Seed 23 met all its tests, those of the suite as it was at commit 5a8c8dcc. Before and while it ran, the unit tests of
+the kit alone were asked of about 1,100 mutants in random order, of whole modules, and each that passed was judged.
+Those that seed 23 drew were not left out of them, so the score with our own tests tells what they notice now, and is no
+fair guess of all mutants: of 141 others, which nobody had tried before, the unit tests of the kit alone noticed 124
+(88 %). What came of it:
+
+- **What one format or one storage asks for** had slow tests of the whole local file format alone. Now tests of the kit
+  ask for tables made of files that lie there, files that stay open, small files that are written as one, and storage
+  that lets a name be taken twice, or lets a write land that failed.
+- **Looks and races**: a drop in the middle, a look that fails, a rollback between two reads, a commit that fails and
+  leaves its watermarks in a manifest that is kept in memory. A test of two processes that make one folder had gone
+  blind: it still replaced a function that nobody called any more.
+- **A true gap**: the suite plans changes over an overwrite without rows, which a feed could take for no change.
+- **Code that nobody needs is gone**: an answer that nobody took, an order that a unique id does not need, a second
+  parse of watermarks, a look at no files.
+- **Arguments that were wrong**: 17 lines said that nobody could tell, and a test did. They are gone, so these mutants
+  count as survivors of the suite that our own tests notice.
+- **Operators**: none was changed. What only spares time (a garbage collector that waits) is argued by a line.
 
 The 58 survivors of seeds 2 and 11 that count are of these classes. What was done before seed 17 was drawn is for the
 whole class:
