@@ -55,11 +55,13 @@ $(READY_APART): $(APART) pyproject.toml tests/third_party/requirements.txt scrip
 	@"$(PYTHON)" scripts/bootstrap.py --third-party
 
 # JVMs of tests live for seconds, and most of that is their start. Made once, kept in the environment.
-.PHONY: class-archive class-archive-compat
+.PHONY: class-archive class-archive-compat class-archive-apart
 class-archive: java $(READY)
 	@$(BIN)/python tests/support/class_archive.py >/dev/null
 class-archive-compat: java $(READY_COMPAT)
 	@.venv-compat/bin/python tests/support/class_archive.py >/dev/null
+class-archive-apart: java $(READY_APART)
+	@.venv-third-party/bin/python tests/support/class_archive.py >/dev/null
 
 .PHONY: setup
 setup: python $(READY) ## make .venv: the locked environment with all members
@@ -125,10 +127,11 @@ test-conformance: class-archive ## the conformance suite on every format here, o
 		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(SOME_STEPS) $(ARGS)
 
 .PHONY: test-third-party
-test-third-party: java $(READY_APART) ## the suite on formats of others, which have an environment of their own: ARGS=--lake-lanes=bare
+test-third-party: class-archive-apart ## the suite on formats of others, which have an environment of their own: ARGS=--lake-lanes=bare
 	@# In a folder of its own, as this checkout's configuration of pytest is not theirs.
 	mkdir -p artifacts/third-party && cd artifacts/third-party && echo '[pytest]' >pytest.ini && \
 		PYSPARK_PYTHON=$(CURDIR)/.venv-third-party/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-third-party/bin/python \
+		SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS-$$($(CURDIR)/.venv-third-party/bin/python $(CURDIR)/tests/support/class_archive.py)}" \
 		$(CURDIR)/.venv-third-party/bin/pytest $(SPREAD) --pyargs laketier_conformance \
 			--lake-format=$(subst $(space),$(comma),$(call formats_of,$(APART))) --lake-report='{format}.json' $(ARGS)
 	@# Their own tests, which this checkout's pytest leaves out (tests/conftest.py).

@@ -73,6 +73,7 @@ def usual_work(folder: Path) -> None:
     """Files read and written, Python in tasks, a stream into a sink in Python."""
     from pyspark.sql import functions as F  # noqa: N812
 
+    from laketier.registry import format_names
     from laketier.spark import builder
 
     session = (
@@ -87,7 +88,9 @@ def usual_work(folder: Path) -> None:
     rows.write.parquet(files)
     session.read.parquet(files).groupBy("name").count().orderBy("name").collect()
     rows.mapInArrow(lambda batches: batches, "id long, name string, at timestamp").collect()
-    keys = {"lake.format": "localfile", "lake.warehouse": str(folder / "lake"), "lake.table": "db.rows"}
+    # Formats of others have an environment without ours.
+    lake_format = "localfile" if "localfile" in format_names() else "vortex"
+    keys = {"lake.format": lake_format, "lake.warehouse": str(folder / "lake"), "lake.table": "db.rows"}
     rows.write.format("laketier").options(**keys).mode("append").save()
     session.read.format("laketier").options(**keys).load().collect()
     stream = session.readStream.schema(rows.schema).parquet(files).writeStream.format("laketier")
