@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from laketier.kit.access import access
+from laketier.kit.manifests import files_at
 from laketier.kit.manifests.manifest import ADOPTED
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
@@ -17,6 +18,7 @@ from laketier.spi import (
     LakeAdoption,
     PartitionField,
     TableDescriptor,
+    TableInfo,
     TableNotFound,
     TablePath,
 )
@@ -25,13 +27,13 @@ from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet, refuse_misplaced_types, refuse_strangers
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
-from laketier_localfile.file_formats.known import file_format
+from laketier_localfile.file_formats.known import file_format, of_name, of_table
 from laketier_localfile.kept import refuse_other
-from laketier_localfile.layout import LAYOUT, MANIFESTS
+from laketier_localfile.layout import LAYOUT, MANIFESTS, attempt_of
 from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value
 from laketier_localfile.lying import LyingPlace
 from laketier_localfile.lying_place import lying_place_of
-from laketier_localfile.rebuilding import rebuild
+from laketier_localfile.rebuilding import lying_in_place, rebuild
 
 _FIX = "Run `laketier schema rebuild`."
 
@@ -113,7 +115,21 @@ class LocalFileAdoption(LakeAdoption):
                 fix=f"Read it as {path}.",
             )
         refuse_other(self.catalog.options, info.descriptor.properties, where=str(path))
-        return adopted_table(info, first.added, {}, made=False)
+        return adopted_table(info, first.added, self._strangers(info), made=False)
+
+    def _strangers(self, info: TableInfo) -> dict[str, str]:
+        """Files that others put there since, which are in no commit: who adopts again may think that they are."""
+        place = lying_place_of(self.catalog.store(info.path))
+        with naming_storage_errors("a folder was looked at"):
+            there = lying_in_place(place)
+            live = files_at(self.catalog.table_type(place.store).manifests(), info.snapshot_id or 0)
+        known = {entry.path for entry in live}
+        kind = of_table(info.descriptor.properties, where=place.where)
+        return {
+            path: "it came after the table was made, and is not in it: its rows have to be written into the table"
+            for path in sorted(there.files)
+            if path not in known and of_name(path) is kind and attempt_of(path) is None
+        }
 
 
 def _refuse_lost(place: LyingPlace) -> None:

@@ -81,7 +81,7 @@ def rebuild(
         if chain is not None:
             return _restored(catalog, path, chain)
         _refuse_staged(place, leave_staged=leave_staged)
-        lying = _lying(place)
+        lying = lying_in_place(place)
         if not lying.files and not _remains(place):
             raise TableNotFound(
                 "there is no table, and nothing left of one",
@@ -99,7 +99,7 @@ def rebuild(
 
     def last_look() -> None:
         _refuse_staged(place, leave_staged=leave_staged)
-        found.lying.refuse_changed(_lying(place), place.where)
+        found.lying.refuse_changed(lying_in_place(place), place.where)
 
     info = catalog.create_of(path, found.descriptor, found.entries, origin=REBUILT, last_look=last_look)
     told = (*found.told, _WATERMARKS_LOST, _NO_HISTORY)
@@ -127,7 +127,7 @@ def what_is_left(
     durable: bool = True,
 ) -> WhatIsLeft:
     """Look at all files that are in their places. Writes nothing. ``durable``: the files are synced."""
-    lying = _lying(place)
+    lying = lying_in_place(place)
     newest = _newest(place)
     chosen = _format_of(catalog, place, lying, newest)
     schemas = SchemaSet(chosen.spelling)
@@ -210,7 +210,7 @@ def _refuse_staged(place: LyingPlace, *, leave_staged: bool) -> None:
         )
 
 
-def _lying(place: LyingPlace) -> LyingFiles:
+def lying_in_place(place: LyingPlace) -> LyingFiles:
     """Without what an overwrite or an upsert was about to take away: it has its place among the superseded already."""
     lying = place.files()
     for path in place.superseded(lying):

@@ -114,6 +114,19 @@ def test_again_is_the_same_table(lying: Any) -> None:
     assert lying.read_ids() == [1, 2, 3, 4, 5, 9]
 
 
+def test_again_tells_of_files_that_came_since(lying: Any) -> None:
+    """Whoever adopts once more may think that they are in the table now."""
+    adopt(lying)
+    lying.schema = lying.info.schema
+    lying.round(0, [{"id": 9}])
+    assert not adopt(lying).left_out
+    put(lying.location / "later.parquet", id=[9])
+    (lying.location / "notes.txt").write_text("")
+    again = adopt(lying)
+    assert (again.made, list(again.left_out)) == (False, ["later.parquet"])
+    assert "is not in it" in again.left_out["later.parquet"]
+
+
 def test_again_as_another_file_format_is_refused(lying: Any) -> None:
     adopt(lying)
     with pytest.raises(ConfigError, match=r"file-format is json, and the table's files are parquet"):
