@@ -65,11 +65,6 @@ def digest_of(document: bytes) -> str:
     return document[len(_HEAD) : len(_HEAD) + 64].decode()
 
 
-def read(path: Path, build: Callable[[dict[str, Any], str], T]) -> T:
-    """`decode` a file on a disk. Raises `FileNotFoundError`, too."""
-    return decode(path.read_bytes(), path, build)
-
-
 def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str], T]) -> T:
     """Check a document and build an object from its body and digest. Raises `CorruptTable` naming ``path``, also for
     errors of ``build`` on a body that laketier did not write."""

@@ -19,7 +19,6 @@ from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     decode,
     encode,
-    read,
     texts,
     whole,
 )
@@ -216,11 +215,6 @@ class Manifest:
     def decode(cls, data: bytes, path: Path | str, layout: ManifestLayout) -> Manifest:
         """Undo `encode`. Raises `CorruptTable` naming ``path``."""
         return decode(data, path, lambda body, sha256: cls._from_body(body, sha256, layout))
-
-    @classmethod
-    def read(cls, path: Path, layout: ManifestLayout) -> Manifest:
-        """`decode` a file on a disk. Raises `FileNotFoundError` and `CorruptTable`."""
-        return read(path, lambda body, sha256: cls._from_body(body, sha256, layout))
 
     @classmethod
     def _from_body(cls, body: dict[str, Any], sha256: str, layout: ManifestLayout) -> Manifest:
