@@ -286,6 +286,15 @@ def test_a_format_that_keeps_transforms_gets_them(tmp_path: Path) -> None:
     assert catalog.create_table(PATH, transformed).descriptor.partition_by == transformed.partition_by
 
 
+def test_an_alteration_is_decided_anew(lake: Lake) -> None:
+    """Also one that was done before, in a table that was made again since."""
+    change = [spi.SetProperty("acme.more", "new", None)]
+    for _ in range(2):
+        assert lake.catalog.alter_table(PATH, change).descriptor.properties["acme.more"] == "new"
+        lake.catalog.drop_table(PATH)
+        lake.catalog.create_table(PATH, spi.TableDescriptor(SCHEMA))
+
+
 def test_what_somebody_does_not_find_is_not_missed(tmp_path: Path) -> None:
     local_store.LocalStore(tmp_path).remove_below("nothing")
     before = local_store.LocalStore(tmp_path).now()

@@ -198,6 +198,8 @@ def test_files_that_are_open_as_of_a_manifest() -> None:
     assert _manifest(added=(ENTRY, replace(other, growth=None)), open=(other,)).open_files == (other, ENTRY)
     grown_by_none = replace(ENTRY, growth=replace(OPEN, rows=2, bytes=4))
     assert _manifest(added=(grown_by_none, other)).arrived == (other,)
+    empty = replace(other, rows=0, growth=None)
+    assert _manifest(added=(empty,)).arrived == (empty,), "a file without rows is one that its commit brought"
     folded = replace(other, level=1, growth=None)
     assert _manifest(added=(ENTRY, folded), removed=("a", "b"), folded=("a",)).arrived == (ENTRY,)
     assert _manifest(added=(folded,)).arrived == (folded,)

@@ -519,7 +519,7 @@ def test_a_commit_is_found_by_its_id_and_told_with_its_number(lake: Lake) -> Non
     committer = lake.create_committer(spi.CommitterInitContext("mine"))
     assert not state.landed("mine")
     result = committer.publish(state, [lake.stage(1, 2)], None)
-    assert (result.snapshot_id, result.rows, result.files) == (1, 2, 1)
+    assert (result.snapshot_id, result.rows, result.files, result.bytes) == (1, 2, 1, len("1\n2"))
     after = lake.table.open()
     assert after.landed("mine")
     assert not after.landed("theirs")
