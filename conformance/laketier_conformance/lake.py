@@ -79,6 +79,17 @@ def token(epoch: int, pipeline: str = "p", run: str = "run", fence: int = 0, **m
     return Token(pipeline, run, epoch, fence, **more)
 
 
+def tick() -> int:
+    """A moment that is later than everything before and earlier than everything after, in ms since the epoch."""
+    start = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= start + 1:
+        pass
+    moment = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= moment + 1:
+        pass
+    return moment
+
+
 def span(start: int, end: int) -> SourceRange:
     """A source range."""
     return SourceRange(str(start), str(end))

@@ -106,7 +106,7 @@ def test_row(table: Table, row: Row) -> None:
             "content": "a-b:c",
             "source": SourceRange("2026-11-21", "a..b:c;d,e|f/g_h=i"),
         },
-        {"pipeline": "p", "run": "r", "epoch": 2**31, "source": SourceRange("", '{"0": [1, 2]}' * 2_000)},
+        {"pipeline": "p", "run": "r", "epoch": 2**31, "source": SourceRange("", '{"0": [1, 2]}' * 20_000)},
     ],
     ids=["plain", "unicode", "content", "range", "odd", "numbers", "separators", "long"],
 )

@@ -15,7 +15,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.delivery import made_whole
 from laketier_conformance.expect import expect
-from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.disk import SYNCS, WRITES
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.runs import (
     Interposed,
@@ -114,6 +114,31 @@ def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interpos
         expect([i for i in seen if i < RIVALS], _expected(epoch + 1), f"{told}: rows of the round beside a rival's")
         theirs = [i - RIVALS for i in seen if i >= RIVALS]
         expect(theirs, list(range(came)), f"{told}: rows of the rival")
+
+
+def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:
+    """Of a pipeline that was started twice, or whose driver was taken for dead: one of the two publishes, wherever the
+    other one waits, and that one finds the epoch there. A look at the table that is not made again under the lock lets
+    both pass."""
+    twins: list[Child] = []
+
+    def twin(epoch: int) -> None:
+        (other,) = children(1)
+        twins.append(other)
+        other.begin(table.lake, **_round(epoch))
+        other.answers_within(PATIENCE_SECONDS)
+
+    def twinned(epoch: int) -> dict[str, Any]:
+        return {"meanwhile": lambda: twin(epoch), **_round(epoch)}
+
+    for epoch, run in enumerate(rivalled_at_each(runs, twinned, but=(*SYNCS, *WRITES))):
+        told = runs.told(run, "another driver of the same epoch came before")
+        outcomes = [(run.answer or {}).get("outcome")]
+        while twins:
+            other = twins.pop()
+            outcomes.append(other.answer().get("outcome"))
+            other.stop()
+        expect(table.ids, _expected(epoch + 1), f"{told}: rows of an epoch of two drivers, which ended with {outcomes}")
 
 
 def _rival(table: Table, children: Take, epoch: int) -> Child:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from laketier.spi import (
     OrphanFile,
     ScanRequest,
     SnapshotNotFound,
+    UnknownOutcome,
     WriteMode,
 )
 from laketier.tiering import RoundOutcome
@@ -71,6 +73,13 @@ def test_the_table_and_its_watermarks_stay(table: Table, snapshots: Mapping[int,
     mark = marks["p"]
     assert mark is not None, "a pipeline has a watermark after its epochs"
     assert committer.open().landed(mark.commit_id), "the newest commit is found by its id after older snapshots expired"
+    early = marks["early"]
+    assert early is not None, "a pipeline has a watermark after its epoch"
+    with suppress(UnknownOutcome):
+        assert committer.open().landed(early.commit_id), (
+            "an old commit is looked for by its id after its snapshot expired: expected that it landed, or "
+            "UnknownOutcome, found that it did not. Who believes that publishes its rows again"
+        )
     committer.close()
     for name, epoch in (("p", 4), ("early", 0)):
         outcome = table.append(epoch, pipeline=name).outcome

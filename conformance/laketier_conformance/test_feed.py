@@ -162,7 +162,15 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
         whole = sum(expected[first:last], Counter[tuple[str, int]]())
         expect(dict(found), dict(whole), f"changes of the versions {marks[first]} to {marks[last]}")
     if harness.expire is not None:
-        foreign.expire(table, harness, marks[0])
+        versions = range(marks[0], marks[-1])
+        before = {version: Counter(_told(table, version, version + 1)) for version in versions}
+        earliest = foreign.expire(table, harness, marks[0])
+        for version in versions[earliest - marks[0] :]:
+            expect(
+                dict(Counter(_told(table, version, version + 1))),
+                dict(before[version]),
+                f"changes of version {version}, which can be read after an expiry: {earliest} is the earliest",
+            )
         with refused(OffsetsExpired, "changes of versions are planned that have expired"):
             table.feed.plan(marks[0], marks[-1])
     with refused(SnapshotNotFound, "changes of versions are planned that are not there yet"):
@@ -173,6 +181,22 @@ def _told(table: Table, start: int, end: int) -> list[tuple[str, int]]:
     """The kind and the id of each change, in the feed's order."""
     changes = _changes(table, start, end)
     return list(zip(changes[CHANGE_TYPE].to_pylist(), changes["id"].to_pylist(), strict=True))
+
+
+@pytest.mark.needs(Feature.OVERWRITE)
+def test_equal_rows_are_told_one_by_one(table: Table, harness: Harness) -> None:
+    """Where two rows are the same and one goes, one goes: a table is no set of rows."""
+    table.append(0, [])
+    _keep_feed(table, harness)
+    start = table.changes.versions().latest
+    rows = table.read()
+    one, two = ids_of(0)[:2]
+    for epoch, (ids, mode) in enumerate(
+        [([one, one, two], WriteMode.APPEND), ([one, two], WriteMode.OVERWRITE), ([two, two], WriteMode.OVERWRITE)], 1
+    ):
+        table.round(token(epoch), [ids], mode)
+        found = _applied(_changes(table, start, table.changes.versions().latest), rows)
+        expect(found, _rows(table), f"rows of a table that has the rows {ids} now, by the changes that its feed tells")
 
 
 def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harness) -> None:

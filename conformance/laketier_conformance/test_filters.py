@@ -72,7 +72,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     **{
         f"text-around-{n}": (
             pa.string(),
-            ["a" * n, "a" * n + "b", "b" * (n - 1) + HIGHEST + "c", "é" * n + "z"],
+            ["a" * n, "a" * n + "b", "b" * (n - 1) + HIGHEST + "c", "é" * n + "z", "é" * n + HIGHEST],
         )
         for n in (16, 32, 64)
     },

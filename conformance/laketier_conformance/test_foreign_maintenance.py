@@ -16,6 +16,7 @@ from laketier.spi import (
     Refused,
     RowsChanged,
     ScanRequest,
+    SnapshotNotFound,
     Watermark,
     support_of,
 )
@@ -24,7 +25,7 @@ from laketier_conformance import foreign
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import UPSERT, Keyed
-from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, token
+from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, tick, token
 
 Unproven = Callable[[str, str], None]
 EPOCHS = 4
@@ -74,6 +75,33 @@ def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: U
     table.append(EPOCHS, ids_of(EPOCHS))
     found = _appended(table, latest, table.changes.versions().latest)
     expect(found, ids_of(EPOCHS), "the version after those that expired is read")
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP, Feature.INCREMENTAL_READ)
+def test_an_expired_moment_is_refused(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """To read the oldest snapshot that is left would show rows that came later."""
+    start, moments = table.changes.versions().latest, []
+    for epoch in range(EPOCHS):
+        table.append(epoch)
+        moments.append(tick())
+    whole = sorted(i for epoch in range(EPOCHS) for i in ids_of(epoch))
+    expect(sorted(table.read(as_of=moments[-1])["id"].to_pylist()), whole, "the moment after all epochs is read")
+    if harness.expire is None:
+        unproven("reads of expired moments", "the format's harness has no expire")
+        return
+    foreign.expire(table, harness, start)
+    for epoch, moment in enumerate(moments):
+        expected = [i for before in range(epoch + 1) for i in ids_of(before)]
+        with contextlib.suppress(SnapshotNotFound):
+            found = sorted(table.read(as_of=moment)["id"].to_pylist())
+            expect(
+                found, expected, f"the moment after epoch {epoch} is read when old snapshots expired, and not refused"
+            )
+    expect(
+        sorted(table.read(as_of=tick())["id"].to_pylist()),
+        whole,
+        "the present moment is read after old snapshots expired",
+    )
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)

@@ -60,6 +60,20 @@ def _alter(table: Table, changes: list[SchemaChange]) -> TableInfo:
     return table.lake.storage.catalog().alter_table(table.path, changes)
 
 
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_a_column_that_came_later_is_read_alone(table: Table) -> None:
+    """Files from before it have nothing to read, and their rows are there."""
+    table.append(0)
+    _alter(table, [AddColumn(pa.field("more", pa.int64()))])
+    expect(table.read(columns=("more",))["more"].to_pylist(), [None] * 5, "the only column, which came after all rows")
+    rows = pa.record_batch([pa.array([70, 71]), pa.array([7, None])], names=["id", "more"])
+    table.publish_arrow([rows], token(1))
+    found = sorted(table.read(columns=("more",))["more"].to_pylist(), key=repr)
+    expect(found, [7, *[None] * 6], "the only column, which came after some rows")
+    missing = table.read(columns=("more",), filters=(Leaf("more", Op.IS_NULL),))
+    expect(missing.num_rows, 6, "the number of rows of the only column, which are null or came before it")
+
+
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_wider_types(numbers: Table) -> None:
     altered = _alter(numbers, list(WIDEN))

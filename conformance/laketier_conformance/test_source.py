@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -25,7 +24,7 @@ from laketier.spi import (
     to_arrow,
 )
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, finished, ids_of, read_plan, token
+from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, finished, ids_of, read_plan, tick, token
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +179,10 @@ def floats(read_only: Lake) -> Table:
         Leaf("f", Op.IS_NULL),
         Leaf("f", Op.NOT_NULL),
         Not(Leaf("f", Op.LT, 1.0)),
+        # Of NaN each comparison but != is false, so its negation is true: `not f > 0.5` is not `f <= 0.5`.
+        Not(Leaf("f", Op.LT, 1.5)),
+        Not(Leaf("f", Op.GT, 0.5)),
+        Not(And((Leaf("f", Op.GT, 0.5), Leaf("f", Op.LE, 1.5)))),
         Leaf("f", Op.IN, (float("inf"), 2.0)),
     ],
     ids=str,
@@ -299,9 +302,9 @@ def test_an_unknown_snapshot_is_refused(table: Table) -> None:
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
 def test_time_travel_by_timestamp(table: Table) -> None:
     table.append(0)
-    between = _tick()
+    between = tick()
     table.append(1)
-    later = _tick()
+    later = tick()
     expect(sorted(table.read(as_of=between)["id"].to_pylist()), ids_of(0), "rows of the moment between two epochs")
     expect(
         sorted(table.read(as_of=later)["id"].to_pylist()), ids_of(0) + ids_of(1), "rows of the moment after two epochs"
@@ -362,14 +365,3 @@ def _large() -> pa.RecordBatch:
         [pa.array(range(10**6, 10**6 + rows)), pa.nulls(rows, pa.string()), pc.random(rows, initializer=1)],
         schema=SCHEMA,
     )
-
-
-def _tick() -> int:
-    """A moment that is later than everything before and earlier than everything after, in whole milliseconds."""
-    start = time.time_ns() // 1_000_000
-    while time.time_ns() // 1_000_000 <= start + 1:
-        pass
-    moment = time.time_ns() // 1_000_000
-    while time.time_ns() // 1_000_000 <= moment + 1:
-        pass
-    return moment

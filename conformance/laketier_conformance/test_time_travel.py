@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -26,7 +25,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier_conformance.expect import columns, expect, refused
-from laketier_conformance.lake import Lake, Table, read_pinned, token
+from laketier_conformance.lake import Lake, Table, read_pinned, tick, token
 from laketier_conformance.oracle import compare
 
 FIRST = pa.schema([("id", pa.int64()), ("name", pa.string()), ("count", pa.int32())])
@@ -56,17 +55,9 @@ def _grown(lake: Lake, steps: tuple[tuple[SchemaChange, ...], ...]) -> tuple[Tab
         rows = pa.record_batch([pa.array(values[field.type], field.type) for field in schema], schema=schema)
         snapshot = table.publish_arrow([rows], token(epoch)).snapshot_id
         assert snapshot is not None, "a round that published rows has a snapshot"
-        moment = _tick()
+        moment = tick()
         seen.append(Then(snapshot, moment, table.read().sort_by("id")))
     return table, seen
-
-
-def _tick() -> int:
-    """A moment between all before and all after, in whole milliseconds."""
-    moment = time.time_ns() // 1_000_000 + 2
-    while time.time_ns() // 1_000_000 <= moment + 1:
-        pass
-    return moment
 
 
 STEPS = {
@@ -105,7 +96,7 @@ def test_a_commit_is_there_from_its_own_moment_on(table: Table) -> None:
     is a snapshot."""
     snapshots = []
     for epoch in range(3):
-        _tick()
+        tick()
         snapshots.append(table.append(epoch).snapshot_id)
     moments = {line.snapshot_id: line.committed_at for line in table.history.snapshots(9)}
     for before in set(moments) - set(snapshots):

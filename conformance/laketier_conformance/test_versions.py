@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -44,6 +46,18 @@ def test_a_commit_gives_a_table_another_version(table: Table) -> None:
     for epoch in range(2):
         table.append(epoch)
         _changed(table, seen, "rows were appended to the table")
+
+
+def test_dates_of_files_name_no_state(table: Table) -> None:
+    """Two commits may share one date: a clock of files ticks some hundred times a second, and may be put back."""
+    root, seen = Path(table.lake.location), [_version(table)]
+    for epoch in range(2):
+        dates = {path: path.stat().st_mtime_ns for path in (root, *root.rglob("*"))} if root.is_dir() else {}
+        table.append(epoch)
+        for path in (root, *root.rglob("*")) if dates else ():
+            date = dates.get(path, max(dates.values()))
+            os.utime(path, ns=(date, date))
+        _changed(table, seen, "rows were appended to the table, and its files and folders have the dates of before")
 
 
 @pytest.mark.needs(Feature.OVERWRITE)

@@ -27,6 +27,8 @@ OF_INDEXES = (
     "test_power.py::test_indexes_survive",
 )
 """The small correct format has no indexes: Lance is the one that they are about."""
+OF_LAYOUTS = ("test_layout.py::test_buckets", "test_layout.py::test_a_split_has_one_value_of_a_transform")
+"""Nor has it buckets or transforms: these are about local files."""
 HELPERS = {
     "at_work",
     "crooked",
@@ -142,14 +144,20 @@ SHARES = pytest.mark.parametrize(
 @SHARES
 def test_the_correct_one_passes_the_same_tests(costly: bool, each: int, run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
-    tests = sorted({t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and not t.startswith(OF_INDEXES)})[
-        ::each
-    ]
+    tests = sorted(
+        {t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and not t.startswith((*OF_INDEXES, *OF_LAYOUTS))}
+    )[::each]
     run = run_suite("correct", tests, offers={"correct": "correctly_made"}, arguments=_lanes(tests))
     unseen = why_not() is not None
     expected = {test: "not interposed" if unseen and test.startswith(INTERPOSED) else "passed" for test in tests}
     assert {test: run.outcome(test) for test in tests} == expected, run.output
     assert run.report["verdict"] == "partial", "the rest was not run"
+
+
+def test_local_files_pass_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
+    tests = sorted({test for test, _ in CAUGHT_BY.values() if test.startswith(OF_LAYOUTS)})
+    run = run_suite("localfile", tests)
+    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
 
 
 @SHARES

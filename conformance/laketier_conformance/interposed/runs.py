@@ -172,9 +172,10 @@ def done_twice_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
     return _until_there_is_none(_at_each(runs, do, decided=TWICE, only=CHANGES_OF_NAMES))
 
 
-def rivalled_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
-    """Make one request for each step, before which comes what the request has as ``meanwhile``."""
-    return _until_there_is_none(_at_each(runs, do, but=SYNCS))
+def rivalled_at_each(runs: Interposed, do: Do, *, but: Container[str] = SYNCS) -> Iterator[Run]:
+    """Make one request for each step, before which comes what the request has as ``meanwhile``. Calls named in ``but``
+    are no steps."""
+    return _until_there_is_none(_at_each(runs, do, but=but))
 
 
 def _until_there_is_none(some: Iterator[Run]) -> Iterator[Run]:

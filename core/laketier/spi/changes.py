@@ -17,7 +17,8 @@ class VersionBounds:
     """The versions with readable changes.
 
     Attributes:
-        earliest: The first version.
+        earliest: The first version. All that it did can still be read, also the rows that it removed where there is a
+            `LakeFeed`.
         latest: The version after the last one.
         latest_at: When the newest version was committed, in ms since the epoch, UTC.
         lasting_id: The table's identity, where `TableInfo.table_uuid` depends on old versions that expire.

@@ -22,6 +22,7 @@ class LakeFeed(ABC):
 
         The old state of a changed row is ``-D``, as the format does not know whether its key stays. Splits are in the
         order of the versions. Within a version, removed rows come before added ones. No commit raises `RowsChanged`.
+        A table is no set: of equal rows as many are told as came or went.
 
         Args:
             start: The first version.

@@ -120,7 +120,9 @@ class LakeSplit:
         bytes: The size of the split. None where it is unknown.
         bucket: The bucket of the rows. -1 where the table has none, or the split spans several.
         partition: The partition fields and their values as text, None for null. Empty where they are unknown. An upsert
-            skips splits by it, so integers are spelled ``42``, days ``2026-11-21``, and a text as it is.
+            skips splits by it, so integers are spelled ``42``, days ``2026-11-21``, and a text as it is. Of a transform
+            all rows of the split have this one value: times before 1970 are rounded towards the past, numbers below
+            zero away from zero, and a text is cut after characters, not bytes.
         plain_parquet: The URI or absolute path of a Parquet file that holds exactly the rows and columns of the split,
             partition columns included, without deletes. None where there is no such file, where `LakeSource.read`
             leaves out rows of it for a filter or limit that the plan accepted, and where an append may move the file
