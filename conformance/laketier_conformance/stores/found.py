@@ -7,7 +7,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -107,5 +107,5 @@ def _before(endpoint: str, key: str, secret: str, region: str, is_ours: bool) ->
         aws_secret_access_key=secret,
         config=Config(s3={"addressing_style": "path"}),
     )
-    with Proxy(endpoint) as proxy:
+    with Proxy(endpoint) as proxy, closing(client):
         yield Store(proxy, client, key, secret, region, is_ours)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
-from socket import SHUT_RDWR
+from socket import SHUT_RDWR, socket
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -115,6 +115,10 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+        for thread, connection in list(self._server.live.items()):
+            with suppress(OSError):
+                connection.shutdown(SHUT_RDWR)
+            thread.join(SILENCE_SECONDS + 1)
 
     @contextmanager
     def deciding(self, decide: Decide) -> Iterator[None]:
@@ -149,6 +153,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
     def __init__(self, address: tuple[str, int], proxy: Proxy) -> None:
         self.proxy = proxy
+        self.live: dict[threading.Thread, socket] = {}
         super().__init__(address, _Connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -161,6 +166,7 @@ class _Connection(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         store = self.server.proxy.connect()
+        self.server.live[threading.current_thread()] = self.connection
         try:
             while (sent := self._sent()) is not None:
                 fault = self.server.proxy.decided(sent)
@@ -175,6 +181,7 @@ class _Connection(socketserver.StreamRequestHandler):
                 self.wfile.write(answer if fault is None else _refusal(fault, sent))
         finally:
             store.close()
+            self.server.live.pop(threading.current_thread())
             with suppress(OSError):
                 self.connection.shutdown(SHUT_RDWR)
 

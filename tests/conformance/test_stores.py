@@ -1,0 +1,123 @@
+"""The object store of the suite, and the proxy before it."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from conformance_runs import RunSuite
+from laketier_conformance.stores.found import Store, running
+from laketier_conformance.stores.proxy import Fault, Sent
+from laketier_conformance.stores.steps import CHANGES, READS, FirstTime, Step, decisions
+
+PUT = Sent("PUT", "/lake/a%20b?x=1", {"if-none-match": "*"}, b"")
+GET = Sent("GET", "/lake/a", {}, b"")
+
+SIGNED = {"Authorization": "AWS4-HMAC-SHA256 Credential=me/20260101/us-east-1/s3/aws4_request"}
+"""Nobody checks it; without it, a reader is a stranger."""
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with running(None) as store:
+        yield store
+
+
+@pytest.mark.parametrize("hidden", ["moto", "boto3"])
+def test_without_a_store_the_suite_tells_what_to_install(
+    hidden: str, run_suite: RunSuite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on: the feature is not shown, and that is no failure."""
+    monkeypatch.setenv("HIDDEN", hidden)
+    test = "test_object_stores.py::test_a_drop"
+    run = run_suite("localfile", [test], arguments=["-p", "hides"])
+    assert run.outcome(test) == "passed", run.output
+    assert run.report["shown"]["object-stores"] == "not shown"
+    told = run.report["unproven"]["object-stores"]
+    assert f"{hidden} can't be imported" in told
+    assert "moto[server]" in told
+
+
+def test_a_store_of_the_user_needs_keys(run_suite: RunSuite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
+    for given, says in {"http://here": "set AWS_SECRET_ACCESS_KEY in", "here:9000": "write http://"}.items():
+        run = run_suite("localfile", ["test_object_stores.py"], arguments=[f"--lake-s3-endpoint={given}"])
+        assert run.code == pytest.ExitCode.USAGE_ERROR
+        assert says in run.output
+
+
+def test_what_is_sent_is_handed_on(store: Store, tmp_path: Path) -> None:
+    """Names with escapes, bodies in chunks, lengths without a body, and bytes as they were."""
+    bucket = store.bucket(tmp_path).bucket
+    store.client.put_object(Bucket=bucket, Key="plain", Body=bytes(range(256)))
+    address = urlsplit(store.proxy.url)
+    with socket.create_connection((address.hostname or "", address.port or 0)) as connection:
+        put = f"PUT /{bucket}/a%20b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+        connection.sendall(put.encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 100")
+        connection.sendall(b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+    assert store.client.get_object(Bucket=bucket, Key="a b")["Body"].read() == b"abcde"
+    through = http.client.HTTPConnection(address.hostname or "", address.port)
+    through.request("HEAD", f"/{bucket}/plain", headers=SIGNED)
+    assert through.getresponse().headers["Content-Length"] == "256"
+    through.request("GET", f"/{bucket}/plain", headers=SIGNED)
+    assert through.getresponse().read() == bytes(range(256))
+    through.close()
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_a_fault(fault: Fault, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is answered, and whether it happened."""
+    monkeypatch.setattr("laketier_conformance.stores.proxy.SILENCE_SECONDS", 0)
+    bucket = store.bucket(tmp_path).bucket
+    address = urlsplit(store.proxy.url)
+    client = http.client.HTTPConnection(address.hostname or "", address.port)
+    answers = {Fault.FAILED: 500, Fault.LOST: 500, Fault.SLOW_DOWN: 503, Fault.REFUSED: 412, Fault.DENIED: 403}
+    with store.proxy.deciding(Step(0, fault)):
+        if fault in answers:
+            client.request("PUT", f"/{bucket}/key", body=b"x", headers={"If-None-Match": "*"})
+            assert client.getresponse().status == answers[fault]
+        else:
+            client.request("PUT", f"/{bucket}/key", body=b"x", headers={"If-None-Match": "*"})
+            with pytest.raises(ConnectionError):
+                client.getresponse()
+    client.close()
+    assert store.keys(bucket) == (["key"] if fault in (Fault.LOST, Fault.RESET, Fault.SILENCE) else [])
+
+
+def test_a_put_on_a_condition_is_one_step(store: Store, tmp_path: Path) -> None:
+    bucket = store.bucket(tmp_path).bucket
+    store.client.put_object(Bucket=bucket, Key="key", Body=b"first", IfNoneMatch="*")
+    with pytest.raises(store.client.exceptions.ClientError, match="PreconditionFailed"):
+        store.client.put_object(Bucket=bucket, Key="key", Body=b"second", IfNoneMatch="*")
+
+
+def test_what_is_decided() -> None:
+    """Everything there is, or as much of each kind as was asked for, and the same for one seed."""
+    sent = [GET, PUT, GET]
+    everything = decisions(sent, 0, "")
+    single = {(each.at, each.fault) for each in everything if isinstance(each, Step) and not each.lasting}
+    assert single == {(at, fault) for at in (0, 2) for fault in READS} | {(1, fault) for fault in CHANGES}
+    assert {each.fault for each in everything if isinstance(each, FirstTime)} == set(CHANGES)
+    assert {each.at for each in everything if isinstance(each, Step) and each.lasting} == {0, 1, 2}
+    some = decisions(sent, 4, "seed")
+    assert sum(isinstance(each, Step) and not each.lasting for each in some) == 4
+    assert [vars(each)["fault"] for each in some] == [vars(each)["fault"] for each in decisions(sent, 4, "seed")]
+    assert len(decisions(sent, 1, "seed")) == 1
+
+
+def test_a_step_is_one_request() -> None:
+    step = Step(1, Fault.DENIED, counts=lambda sent: sent.changes)
+    assert [step(each) for each in (PUT, GET, PUT, PUT)] == [None, None, Fault.DENIED, None]
+    assert step.told == "request 2, PUT of a b on a condition, answered 403"
+    lasting = Step(1, Fault.FAILED, lasting=True)
+    assert [lasting(each) for each in (PUT, GET, PUT)] == [None, Fault.FAILED, Fault.FAILED]
+    first = FirstTime(Fault.LOST)
+    assert [first(each) for each in (PUT, GET, PUT)] == [Fault.LOST, Fault.LOST, None]
