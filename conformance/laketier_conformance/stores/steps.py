@@ -111,8 +111,8 @@ class FirstTime:
 
 def decisions(sent: Sequence[Sent], most: int, seed: str) -> list[Step | FirstTime]:
     """What comes upon a call that makes these requests, one after the other: at most ``most`` times one request fails,
-    half as often each does when it is first made, and half as often the store is gone from one of them on. Drawn by a
-    seed; of 1, one of the three, and of 0, all that there is."""
+    and at least once each does when it is first made, and the store is gone from one of them on. Drawn by a seed; of 1,
+    one of the three, and of 0, all that there is."""
     changes = [Step(at, fault) for at, each in enumerate(sent) if each.changes for fault in CHANGES if each.can(fault)]
     reads = [Step(at, fault) for at, each in enumerate(sent) if not each.changes for fault in READS]
     at_first = [FirstTime(fault) for fault in CHANGES]
@@ -120,9 +120,11 @@ def decisions(sent: Sequence[Sent], most: int, seed: str) -> list[Step | FirstTi
     if not most:
         return [*changes, *reads, *at_first, *lasting]
     drawn = random.Random(seed)
-    # Half of them come upon requests that change something, as most requests do not.
-    some: list[Step | FirstTime] = [*_of(changes, -(-most // 2), drawn), *_of(reads, most // 2, drawn)]
-    some += [*_of(at_first, -(-most // 2), drawn), *_of(lasting, -(-most // 2), drawn)]
+    # Most come upon requests that change something, as most requests do not.
+    some: list[Step | FirstTime] = [*_of(changes, -(-most // 2), drawn), *_of(reads, most // 4, drawn)]
+    # Each silence takes a second or more, and a call makes many requests.
+    quick = [each for each in at_first if each.fault is not Fault.SILENCE]
+    some += [*_of(quick, -(-most // 6), drawn), *_of(lasting, -(-most // 6), drawn)]
     return _of(some, 1, drawn) if most == 1 else some
 
 
