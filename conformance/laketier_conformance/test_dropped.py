@@ -26,10 +26,16 @@ PATIENCE_SECONDS = 1.0
 @pytest.mark.parametrize("anew", [False, True], ids=["dropped", "recreated"])
 def test_a_drop_at_each_step_of_a_publish(lake: Lake, anew: bool) -> None:
     """Whatever is raised. A publish that went well was before the drop, or after it in vain."""
+    _drop_one(lake)
     passed: list[str] = []
     _publish(lake, "db.steps", passed.append)
     for number, step in enumerate(passed):
         _drop_at(lake, f"db.t{number}", number, step, anew)
+
+
+def _drop_one(lake: Lake) -> None:
+    """The refusal of who drops none would be taken for what came of the drop of another."""
+    lake.storage.catalog().drop_table(lake.create(name="db.asked").path)
 
 
 def _drop_at(lake: Lake, name: str, number: int, step: str, anew: bool) -> None:
@@ -82,6 +88,7 @@ def test_a_table_is_made_anew_beside_a_drop(
     lake: Lake, runs: Interposed, children: Callable[[int], list[Child]], pytestconfig: pytest.Config
 ) -> None:
     """A drop frees the name, and then tidies up: it takes nothing of the table that others have made under it since."""
+    _drop_one(lake)
     lake.create().append(0)
     whole = runs.run(at=NOWHERE, but=SYNCS, do="drop", table="db.t")
     assert went_well(whole.answer), f"a request to drop goes well: found {whole.answer}"

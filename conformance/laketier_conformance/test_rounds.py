@@ -69,7 +69,6 @@ def test_results_come_in_any_order(table: Table) -> None:
     expect(table.ids, sorted([*range(10, 14), *range(20, 24)]), "rows of four tasks of one size, in another order")
 
 
-@pytest.mark.needs(Feature.HISTORY)
 def test_tasks_and_epochs_of_the_same_rows(table: Table) -> None:
     """They are no replay, and no speculative twins: the source has these rows so often."""
     for epoch in range(2):
@@ -77,6 +76,7 @@ def test_tasks_and_epochs_of_the_same_rows(table: Table) -> None:
     expect(table.ids, sorted(ids_of(0) * 4), "rows of two epochs of two tasks each, all of which have the same rows")
 
 
+@pytest.mark.needs(Feature.HISTORY)
 def test_many_tasks_are_one_commit(table: Table) -> None:
     """However many files they staged: a reader sees all of them, or none."""
     before = table.append(0, [1]).snapshot_id

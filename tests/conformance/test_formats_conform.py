@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance_runs import FEATHER, VORTEX
+from conformance_runs import FEATHER, POOR, VORTEX
 from laketier.registry import format_names
 from laketier_conformance.manifest import expected_tests
 
@@ -43,6 +43,9 @@ def test_a_simple_format_is_small(folder: Path, most: int) -> None:
     assert ours <= {"laketier", "laketier.registry", "laketier.kit", "laketier.spi", "laketier.spi.serializer"}
 
 
+OFFERS = {"vortex": "vortex_lake.plugin", "sqlite": "sqlite_lake.plugin"}
+
+
 @pytest.mark.parametrize(
     ("name", "tests"),
     [
@@ -57,15 +60,29 @@ def test_a_simple_format_is_small(folder: Path, most: int) -> None:
             "sqlite",
             ["test_declaration.py", "test_kills.py::test_killed_at_each_failpoint_of_the_format", "test_expiry.py"],
         ),
+        # It drops no table, has no history and lies in no store.
+        ("feather-poor", ["test_rounds.py", "test_dropped.py", "test_object_stores.py", "test_expiry.py"]),
     ],
-    ids=["feather", "vortex", "sqlite"],
+    ids=["feather", "vortex", "sqlite", "feather-poor"],
 )
 def test_a_few_rules_hold(name: str, tests: list[str], run_suite) -> None:  # type: ignore[no-untyped-def]
     """Of formats whose whole suite `make test` leaves to `make test-all` and `make test-third-party`."""
-    run = run_suite(name, tests, offers={name: f"{name}_lake.plugin"} if name != "feather" else {})
+    run = run_suite(name, tests, offers={name: OFFERS[name]} if name in OFFERS else {}, paths=[POOR])
     outcomes = {test: result["outcome"] for test, result in run.report["results"].items()}
     assert outcomes, run.output
     assert set(outcomes.values()) <= {"passed", "refused"}, run.output
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+def test_what_is_not_declared_is_refused(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Of a format that declares nothing, no test fails. But it is made of another one, whose plugin it imports."""
+    run = run_suite("feather-poor", paths=[POOR])
+    outcomes = {test: result["outcome"] for test, result in run.report["results"].items()}
+    assert {test for test, outcome in outcomes.items() if outcome not in ("passed", "refused")} == {
+        "test_declaration.py::test_importing_the_plugin_imports_no_engine",
+        "test_executors.py::test_an_executor_writes_with_what_it_was_given",
+    }, run.output
 
 
 FOLDING = {"offers": {"folding": "folding"}, "harnesses": {"folding": "laketier_localfile.conformance:Harness"}}

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import laketier_conformance
+import laketier_verification.mutants
 
 HERE = Path(__file__).parents[1] / "conformance"
 SUITE = Path(laketier_conformance.__file__).parent
 THIRD_PARTY = HERE.parent / "third_party"
 FEATHER, SQLITE, VORTEX = (THIRD_PARTY / name for name in ("feather", "sqlite", "vortex"))
+POOR = Path(laketier_verification.mutants.__file__).parent / "poor"
+"""A Feather that declares nothing of what a format may leave out."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ def suite_in(tmp_path: Path) -> RunSuite:
         offers: dict[str, str] | None = None,
         harnesses: dict[str, str] | None = None,
         arguments: Sequence[str] = (),
+        paths: Sequence[Path] = (),
     ) -> Run:
         names = format.split(",")
         report = tmp_path / ("{format}.json" if len(names) > 1 else "report.json")
@@ -59,7 +63,7 @@ def suite_in(tmp_path: Path) -> RunSuite:
             str(HERE / "wrong_plugins"),
             str(HERE / "servers"),
             str(HERE / "variants"),
-            *map(str, (FEATHER, SQLITE, VORTEX)),
+            *map(str, (FEATHER, SQLITE, VORTEX, *paths)),
         ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
         folder = tmp_path / "elsewhere"
