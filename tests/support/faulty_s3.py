@@ -1,8 +1,4 @@
-"""An S3 that misbehaves on purpose: moto over HTTP, one request at a time, with faults drawn from a seed.
-
-moto looks whether a key is there and then puts it, without a lock of its own, so its conditional put is no
-compare-and-set; hence the lock around it.
-"""
+"""An S3 that misbehaves on purpose: the suite's moto over HTTP, with faults drawn from a seed."""
 
 from __future__ import annotations
 
@@ -23,8 +19,9 @@ from typing import Any
 import boto3
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
-from moto.server import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
+
+from laketier_conformance.stores.atomic import OneAtATime
 
 KEY = "testing"
 REGION = "us-east-1"
@@ -83,9 +80,7 @@ class FaultyS3:
     """Method and path of each request; ``COPY`` and ``LIST`` are told from other puts and gets."""
     served: int = 0
     """Bytes of all answers."""
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    # By itself moto looks through all of its services at each request, which takes half of the time.
-    _moto: Any = field(default_factory=lambda: create_backend_app("s3"))
+    _moto: OneAtATime = field(default_factory=OneAtATime)
 
     def arm(self, seed: int, share: float, faults: tuple[Fault, ...] = DRAWN) -> None:
         """From now on ``share`` of the requests fail, in ways of ``faults`` drawn from ``seed``."""
@@ -98,7 +93,7 @@ class FaultyS3:
     @contextmanager
     def lagging(self) -> Iterator[None]:
         """Meanwhile listings show the bucket as it is now, whatever is put and deleted."""
-        with self._lock:
+        with self._moto.lock:
             self._listed = copy(self._bucket(BUCKET).keys)
         try:
             yield
@@ -130,7 +125,7 @@ class FaultyS3:
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         method, path = _method(environ), environ["PATH_INFO"]
-        with self._lock:
+        with self._moto.lock:
             self.requests.append((method, path))
         fault = self._draw(environ)
         # Before the lock: a client that is frozen while it sends must not hold up the others.
@@ -146,7 +141,7 @@ class FaultyS3:
         if fault in _STATUS and fault not in _AFTER:
             return _error(*_STATUS[fault], fault.value, start_response)
         answer: list[Any] = []
-        with self._lock, self._list_as_before(method):
+        with self._moto.lock, self._list_as_before(method):
             body = list(self._moto(environ, lambda *head: answer.append(head)))
         if fault is Fault.LOST_500:
             return _error(*_STATUS[fault], fault.value, start_response)
@@ -175,7 +170,7 @@ class FaultyS3:
         self._nth = n, fault
 
     def _draw(self, environ: dict[str, Any]) -> Fault | None:
-        with self._lock:
+        with self._moto.lock:
             if self._nth is not None:
                 left, fault = self._nth
                 self._nth = None if left == 0 else (left - 1, fault)

@@ -1,4 +1,4 @@
-"""An object store: moto's S3 in this process, behind one lock, as its conditional put is not atomic by itself."""
+"""An object store: the suite's moto, in this process."""
 
 from __future__ import annotations
 
@@ -8,39 +8,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from urllib.request import Request, urlopen
 
 import boto3
 import pyarrow as pa
 import pytest
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
 
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Collected, Conflict, Passthrough, Token, WriteMode
 from laketier.tiering import TieringRound
+from laketier_conformance.stores.atomic import server
 from laketier_delta.location import Location
-
-
-class OneAtATime:
-    def __init__(self, app):
-        self._app = app
-        self._lock = threading.Lock()
-
-    def __call__(self, environment, start):
-        with self._lock:
-            return list(self._app(environment, start))
 
 
 @pytest.fixture
 def s3() -> Iterator[str]:
-    server = make_server("127.0.0.1", 0, OneAtATime(DomainDispatcherApplication(create_backend_app)), threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
+    store = server()
+    thread = threading.Thread(target=store.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.shutdown()
+    yield f"http://127.0.0.1:{store.port}"
+    store.shutdown()
     thread.join()
-    server.server_close()
+    store.server_close()
 
 
 @pytest.fixture
@@ -48,7 +38,7 @@ def bucket(s3: str, support: Any) -> tuple[Any, Any]:
     """A lake in an empty bucket, and a client to look at it."""
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     # moto keeps what other tests put, of other formats too, for as long as the process is there.
-    urlopen(Request(f"{s3}/moto-api/reset", method="POST")).close()
+    s3_backends[DEFAULT_ACCOUNT_ID]["aws"].reset()
     client = boto3.client("s3", endpoint_url=s3, region_name="us-east-1", **keys)
     client.create_bucket(Bucket="lake")
     storage = {"AWS_ENDPOINT_URL": s3, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}

@@ -12,8 +12,6 @@ import lance
 import pyarrow as pa
 import pytest
 from lance.file import LanceFileSession
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
 
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
@@ -35,6 +33,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import TieringRound
+from laketier_conformance.stores.atomic import OneAtATime, server
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
 
@@ -46,14 +45,10 @@ lost_answers: list[str] = []
 500. The paths of those that were put are added."""
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
-
-    def one_at_a_time(environ, start_response):
-        # moto looks whether the key is there and then puts it, without a lock of its own.
-        with lock:
-            answer = list(application(environ, start_response))
+class LosesAnswers(OneAtATime):
+    def __call__(self, environ, start_response):
+        with self.lock:
+            answer = super().__call__(environ, start_response)
             if lost_answers and environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].endswith(".manifest"):
                 lost_answers.append(environ["PATH_INFO"])
                 if len(lost_answers) == 2:
@@ -61,12 +56,15 @@ def endpoint() -> Iterator[str]:
                     return [b""]
             return answer
 
-    server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    store = server(LosesAnswers())
+    thread = threading.Thread(target=store.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    yield f"http://127.0.0.1:{store.port}"
+    store.shutdown()
+    store.server_close()
     thread.join()
 
 
