@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pytest
 from laketier.spi import AddColumn, Feature, LakeCatalog, SetProperty, WriteMode
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.outside import local_folder
 
 EXTRA = pa.field("extra", pa.string())
 
@@ -48,16 +51,29 @@ def test_a_commit_gives_a_table_another_version(table: Table) -> None:
         _changed(table, seen, "rows were appended to the table")
 
 
-def test_dates_of_files_name_no_state(table: Table) -> None:
+def test_dates_of_files_name_no_state(table: Table, unproven: Callable[[str, str], None]) -> None:
     """Two commits may share one date: a clock of files ticks some hundred times a second, and may be put back."""
-    root, seen = Path(table.lake.location), [_version(table)]
+    root, seen = local_folder(table.lake.location), [_version(table)]
+    if root is None:
+        unproven("versions beside dates of files", "the warehouse is no local folder")
+        return
     for epoch in range(2):
-        dates = {path: path.stat().st_mtime_ns for path in (root, *root.rglob("*"))} if root.is_dir() else {}
+        dates = _dates(root)
         table.append(epoch)
-        for path in (root, *root.rglob("*")) if dates else ():
+        for path in _dates(root):
             date = dates.get(path, max(dates.values()))
-            os.utime(path, ns=(date, date))
+            with suppress(FileNotFoundError):  # a thread of the format's own may tidy up
+                os.utime(path, ns=(date, date), follow_symlinks=False)
         _changed(table, seen, "rows were appended to the table, and its files and folders have the dates of before")
+
+
+def _dates(root: Path) -> dict[Path, int]:
+    """When each file and folder was changed, in ns."""
+    found = {}
+    for path in (root, *root.rglob("*")):
+        with suppress(FileNotFoundError):
+            found[path] = path.lstat().st_mtime_ns
+    return found
 
 
 @pytest.mark.needs(Feature.OVERWRITE)
