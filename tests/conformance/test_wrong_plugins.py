@@ -77,6 +77,17 @@ def _is_costly(test: str) -> bool:
     return test.startswith(COSTLY)
 
 
+def _quick() -> set[str]:
+    """Of the wrong plugins that one test catches, the first: the test can fail, and says why. The others are deep."""
+    first: dict[str, str] = {}
+    for wrong, (test, _) in CAUGHT_BY.items():
+        first.setdefault(test, wrong)
+    return {wrong for test, wrong in first.items() if not _is_costly(test)}
+
+
+QUICK = _quick()
+
+
 def _lanes(tests: Iterable[str]) -> list[str]:
     """No Spark is started but for those who need it."""
     return ["--lake-lanes=bare,spark-dataframe,spark-split"] if any(t.startswith(ON_SPARK) for t in tests) else []
@@ -106,10 +117,7 @@ def caught(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        pytest.param(wrong, marks=[pytest.mark.deep] if _is_costly(test) else [])
-        for wrong, (test, _) in CAUGHT_BY.items()
-    ],
+    [pytest.param(wrong, marks=[] if wrong in QUICK else [pytest.mark.deep]) for wrong in CAUGHT_BY],
 )
 def test_is_caught(wrong: str, caught: Run) -> None:
     test, says = CAUGHT_BY[wrong]
