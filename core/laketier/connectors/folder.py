@@ -100,7 +100,9 @@ class ParquetFolder(LakeSource):
             found = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ConfigError("the folder does not exist", where=self.location, fix="Check the path.") from error
-        mark = mark_among(info.path[len(folder) :].lstrip("/") for info in found)
+        mark = mark_among(
+            info.path[len(folder) :].lstrip("/") + ("/" if info.type is fs.FileType.Directory else "") for info in found
+        )
         if mark is not None:
             raise taken_for_files(mark, self.location)
         if isinstance(filesystem, fs.LocalFileSystem):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
@@ -55,6 +55,19 @@ def names_in(folder: Path | str) -> list[str]:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def files_and_folders(entries: Iterable[os.DirEntry[str]]) -> tuple[list[str], list[str]]:
+    """The names of files and those of folders. A link is what it leads to; one that can't be looked at is both."""
+    files, folders = [], []
+    for entry in entries:
+        try:
+            is_folder, is_file = entry.is_dir(), not entry.is_dir()
+        except OSError:
+            is_folder = is_file = True
+        folders += [entry.name] if is_folder else []
+        files += [entry.name] if is_file else []
+    return files, folders
 
 
 def below(folder: Path | str) -> Iterator[tuple[str, list[str], list[str]]]:

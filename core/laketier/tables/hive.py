@@ -96,7 +96,8 @@ def _kind(value: str | None) -> pa.DataType:
 
 def _unshown(text: str) -> str:
     """``%`` and two digits are a byte of UTF-8, as DuckDB, Polars, Arrow and Delta write whatever is not ASCII. Hive
-    and Spark leave that as it is. So what is no UTF-8 is a character below 256, as they read it."""
+    and Spark leave that as it is. So what is no UTF-8 is a character below 256, as they read it: a whole run of such
+    bytes, as one value has one writer."""
     return _ESCAPED.sub(_characters, text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -29,8 +29,15 @@ _KINDS = {
     ".hoodie": "Hudi",
     "_versions": "Lance",
     "_laketier_manifests": "laketier",
-    "metadata": "Iceberg",
+    INSIDE: "Iceberg",
     "snapshot": "Paimon",
+}
+_TRANSACTIONS = "Hive's transactions"
+_KINDS_BY_START = {
+    "ducklake-": "DuckLake",
+    "base_": _TRANSACTIONS,
+    "delta_": _TRANSACTIONS,
+    "delete_delta_": _TRANSACTIONS,
 }
 
 
@@ -194,20 +201,30 @@ def had_rows(store: TableStore, manifests: str) -> bool:
 
 def kind_of(mark: str) -> str:
     """Whose table a folder is, by what `laketier.kit.foreign_tables` found in it."""
-    if mark.startswith("ducklake-"):
-        return "DuckLake"
-    return _KINDS.get(mark.partition("/")[0], "Hive's transactions")
+    known = _KINDS.get(mark.partition("/")[0])
+    return known or next((kind for start, kind in _KINDS_BY_START.items() if mark.startswith(start)), "another format")
 
 
-def refuse_table(where: str, folder: str, names: Collection[str]) -> None:
-    """Raise `IncompatibleTable` for a folder with these ``names`` directly in it, that another table's rules are
-    for. ``where``: the place. ``folder``: its path there, empty for the place itself, in which a table of laketier is
-    told in other words."""
-    mark = table_mark(folder, names if folder else [name for name in names if name != LAYOUT.folder])
+def mark_of(names: Callable[[str], tuple[Collection[str], Collection[str]]]) -> str | None:
+    """What makes a folder a table's, wherever it lies. ``names``: gives the files and the folders directly in it, for
+    an empty path, and in a folder there."""
+    files, folders = names("")
+    mark = table_mark("", files, folders)
+    if mark is None and INSIDE in folders:
+        mark = table_mark(INSIDE, names(INSIDE)[0], ())
+        return mark and f"{INSIDE}/{mark}"
+    return mark
+
+
+def refuse_table(where: str, folder: str, files: Collection[str], folders: Collection[str]) -> None:
+    """Raise `IncompatibleTable` for a folder with these names of ``files`` and ``folders`` directly in it, that another
+    table's rules are for. ``where``: the place. ``folder``: its path there, empty for the place itself, in which a
+    table of laketier is told in other words."""
+    mark = table_mark(folder, files, folders if folder else [name for name in folders if name != LAYOUT.folder])
     if mark is None:
         return
-    if (last := folder.rpartition("/")[2]) in INSIDE and INSIDE[last].match(mark):
-        folder, mark = folder.rpartition("/")[0], f"{last}/{mark}"
+    if folder.rpartition("/")[2] == INSIDE and mark in files:
+        folder, mark = folder.rpartition("/")[0], f"{INSIDE}/{mark}"
     raise IncompatibleTable(
         f"the folder is a table of {kind_of(mark)}",
         where=f"{where}/{folder}".rstrip("/"),

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,9 +15,9 @@ import pyarrow as pa
 from laketier.codecs.decoding import BadValue
 from laketier.kit import LocalFolder
 from laketier.kit.durable import fsync_directory
-from laketier.kit.foreign_tables import INSIDE, MARKS, table_mark
+from laketier.kit.foreign_tables import INSIDE, MARKS
 from laketier.kit.local_store import LocalStore
-from laketier.kit.looks import below, is_folder, is_there, names_in
+from laketier.kit.looks import below, files_and_folders, is_folder, is_there, names_in
 from laketier.spi import IncompatibleTable, OutsideTable, TableNotFound
 from laketier_localfile.layout import (
     IN_PROGRESS,
@@ -29,7 +30,16 @@ from laketier_localfile.layout import (
     is_adoptable,
     superseded_path,
 )
-from laketier_localfile.lying import Identity, LyingFiles, LyingPlace, had_rows, kind_of, refuse_table, within_table
+from laketier_localfile.lying import (
+    Identity,
+    LyingFiles,
+    LyingPlace,
+    had_rows,
+    kind_of,
+    mark_of,
+    refuse_table,
+    within_table,
+)
 from laketier_localfile.table import refuse_several_devices
 
 
@@ -77,7 +87,7 @@ class DiskPlace(LyingPlace):
 
     def refuse_within_table(self) -> None:
         for folder in self.location.parents:
-            mark = _mark_of(folder)
+            mark = mark_of(partial(_names_of, folder))
             if mark is not None:
                 raise within_table(self.where, str(folder), kind_of(mark))
 
@@ -138,30 +148,22 @@ def _aside(path: Path) -> None:
         return
 
 
-def _mark_of(folder: Path) -> str | None:
-    """What makes it a table's. One whose names are not ours to list is looked at by the fixed ones."""
+def _names_of(folder: Path, inner: str) -> tuple[list[str], list[str]]:
+    """The files and the folders in one. Of one whose names are not ours to list, what can be known by a look."""
     try:
-        found = table_mark("", names_in(folder))
+        with os.scandir(folder / inner) as entries:
+            return files_and_folders(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return [], []
     except PermissionError:
-        found = next((name for name in MARKS if is_folder(folder / name)), None)
-    if found is not None:
-        return found
-    marks = ((inner, table_mark(inner, _names_shown(folder / inner))) for inner in INSIDE)
-    return next((f"{inner}/{mark}" for inner, mark in marks if mark is not None), None)
-
-
-def _names_shown(folder: Path) -> list[str]:
-    try:
-        return names_in(folder)
-    except PermissionError:
-        return []
+        return [], [] if inner else [name for name in (*MARKS, INSIDE) if is_folder(folder / name)]
 
 
 def _walk(lying: LyingFiles, location: Path, prefix: str, device: int) -> None:
     here = location / prefix
     with os.scandir(here) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
-    refuse_table(str(location), prefix.rstrip("/"), [entry.name for entry in found])
+    refuse_table(str(location), prefix.rstrip("/"), *files_and_folders(found))
     for entry in found:
         path = f"{prefix}{entry.name}"
         if entry.name.startswith(("_", ".")):

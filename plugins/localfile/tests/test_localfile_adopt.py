@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import laketier
+from laketier.kit import foreign_tables
 from laketier.kit.manifests import Manifest, files_at
 from laketier.kit.manifests.document import decode, encode
 from laketier.kit.manifests.rollup import write_rollups
@@ -46,6 +47,7 @@ from laketier.spi import (
 from laketier.spi.predicate import Leaf, Op
 from laketier.tiering import TieringRound
 from laketier_localfile import adoption
+from laketier_localfile.lying import kind_of
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 
@@ -361,7 +363,6 @@ def test_int96_of_old_writers_is_the_moment_that_it_was(make_table: Callable[...
         ("_versions", True, "Lance"),
         ("inner/_laketier_manifests", True, "laketier"),
         ("_spark_metadata", True, "Spark's file sink"),
-        ("snapshot/snapshot-1", False, "Paimon"),
         ("delete_delta_0000002_0000002_0000", True, "Hive's transactions"),
         ("ducklake-01923f3a-1b2c-7d3e-8f40-123456789abc-delete.parquet", False, "DuckLake"),
     ],
@@ -372,6 +373,30 @@ def test_tables_of_other_formats_are_refused_by_name(lying: Any, name: str, is_f
     with pytest.raises(IncompatibleTable, match=f"a table of {who}"):
         adopt(lying)
     assert not (lying.location / "_laketier_manifests").exists()
+
+
+def test_folders_that_are_a_table_together(lying: Any) -> None:
+    for name in ("snapshot", "schema", "manifest"):
+        put(lying.location / name / "snapshot-20260101/a.parquet", id=[1])
+    with pytest.raises(IncompatibleTable, match="a table of Paimon"):
+        adopt(lying)
+    shutil.rmtree(lying.location / "schema")
+    assert adopt(lying).files == 5
+
+
+def test_each_mark_of_a_table_has_a_name() -> None:
+    acid = ("base_0000001", "delta_0000001_0000001", "delete_delta_0000001_0000001")
+    for mark in (*foreign_tables.MARKS, f"{foreign_tables.INSIDE}/v1.metadata.json", "snapshot", "ducklake-1", *acid):
+        assert kind_of(mark) != "another format", mark
+    assert kind_of("_new_one") == "another format"
+
+
+def test_names_of_tables_that_others_have_too(lying: Any) -> None:
+    put(lying.location / "photos/metadata/a.parquet", id=[1])
+    (lying.location / "photos/metadata/img1.jpg.metadata.json").write_text("{}")
+    (lying.location / "base_0000012").write_text("")
+    put(lying.location / "metadata/v1.metadata.json/a.parquet", id=[1])
+    assert adopt(lying, options={"lake.localfile.file-format": "parquet"}).files == 5
 
 
 def test_a_folder_within_a_table_is_refused(lying: Any) -> None:

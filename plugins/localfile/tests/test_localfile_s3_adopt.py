@@ -151,6 +151,39 @@ def test_what_is_no_folder_of_files_is_refused(folder: S3Table, s3: FaultyS3, st
     assert adopted(folder).rows == 1
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "delete_delta_0000002_0000002/bucket_00000",
+        "base_0000001/bucket_00000",
+        "ducklake-01923f3a-1b2c-7d3e-8f40-123456789abc-delete.parquet",
+        "metadata/00001-a.metadata.json",
+        ".hoodie/hoodie.properties",
+    ],
+)
+def test_the_files_of_a_table_alone_are_refused(folder: S3Table, s3: FaultyS3, key: str) -> None:
+    """Rows that were deleted would come back."""
+    put(folder, "a.parquet", parquet(1))
+    key = f"{folder.location.parent}/{key}"
+    s3.client.put_object(Bucket=BUCKET, Key=key, Body=b"{}")
+    try:
+        with pytest.raises(IncompatibleTable, match="the folder lies within a table"):
+            adopted(folder)
+    finally:
+        s3.client.delete_object(Bucket=BUCKET, Key=key)
+
+
+def test_another_folder_of_that_name_is_no_table(folder: S3Table, s3: FaultyS3) -> None:
+    """And what lies below it is not listed."""
+    put(folder, "a.parquet", parquet(1))
+    key = f"{folder.location.parent}/metadata/a/b/v1.metadata.json"
+    s3.client.put_object(Bucket=BUCKET, Key=key, Body=b"{}")
+    try:
+        assert adopted(folder).rows == 1
+    finally:
+        s3.client.delete_object(Bucket=BUCKET, Key=key)
+
+
 def test_a_file_that_changes_meanwhile(folder: S3Table) -> None:
     put(folder, "a.parquet", parquet(1))
 

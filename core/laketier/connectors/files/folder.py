@@ -84,7 +84,7 @@ class Folder:
                 "the name of a file is not UTF-8", where=folder, why=repr(error.object), fix="Rename the file."
             ) from error
         skip = len(folder.rstrip("/")) + 1
-        mark = mark_among(info.path[skip:] for info in found)
+        mark = mark_among(_listed_path(info, skip) for info in found)
         taken = [info for info in found if info.type is fs.FileType.File and not _is_out(info.path[skip:])]
         files = Files.of([i.path[skip:] for i in taken], [i.size for i in taken], [_time_of(i) for i in taken])
         return FolderListing(files, np.zeros(len(files), bool), mark=mark)
@@ -135,6 +135,11 @@ class Folder:
 
     def _within(self, path: str) -> str:
         return f"{self._inside}/{path}" if self._inside else path
+
+
+def _listed_path(info: fs.FileInfo, skip: int) -> str:
+    """The path without its first ``skip`` characters. That of a folder ends with a slash."""
+    return f"{info.path[skip:]}{'/' if info.type is fs.FileType.Directory else ''}"
 
 
 def _is_out(path: str) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from laketier.codecs.said import shown
 from laketier.kit.foreign_tables import table_mark
+from laketier.kit.looks import files_and_folders
 
 _DEEPEST = 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -166,7 +167,7 @@ class _Walk:
         folders = []
         with os.scandir(descriptor) as found_there:
             entries = list(found_there)
-            mark = table_mark(prefix, [entry.name for entry in entries])
+            mark = table_mark(prefix, *files_and_folders(entries))
             if mark is not None and self._found.mark is None:
                 self._found.mark = f"{prefix}{mark}"
             for entry in entries:

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from laketier.kit.foreign_tables import INSIDE, MARKS, table_mark
 from laketier.spi import TableNotFound
 from laketier_localfile.layout import LAYOUT, LOST, MANIFESTS, STAGED_SUFFIX, attempt_of, superseded_path
-from laketier_localfile.lying import Identity, LyingFiles, LyingPlace, had_rows, kind_of, refuse_table, within_table
+from laketier_localfile.lying import (
+    Identity,
+    LyingFiles,
+    LyingPlace,
+    had_rows,
+    kind_of,
+    mark_of,
+    refuse_table,
+    within_table,
+)
 from laketier_localfile.s3.store import S3Store
 
 _HEAD = "/head.json"
@@ -35,21 +43,25 @@ class BucketPlace(LyingPlace):
 
     def files(self) -> LyingFiles:
         found = LyingFiles({}, {})
-        names: dict[str, set[str]] = defaultdict(set)
+        inner: dict[str, set[str]] = defaultdict(set)
+        files: dict[str, set[str]] = defaultdict(set)
         for each in self.bucket.objects():
             *folders, name = each.path.split("/")
-            for depth, step in enumerate((*folders, name)):
-                folder = "/".join(folders[:depth])
-                if any(part.startswith(("_", ".")) for part in folders[:depth]):
+            folder = ""
+            for step in folders:
+                inner[folder].add(step)
+                folder = f"{folder}/{step}" if folder else step
+                if step.startswith(("_", ".")):
                     found.tell_hidden(folder)
                     break
-                names[folder].add(step)
-            if not any(part.startswith(("_", ".")) for part in (*folders, name)):
-                found.add(each.path, each.identity, where=self.where)
-        if not names:
+            else:
+                files[folder].add(name)
+                if not name.startswith(("_", ".")):
+                    found.add(each.path, each.identity, where=self.where)
+        if not inner and not files:
             raise TableNotFound("there is no such folder", where=self.where, why="no key begins so")
-        for folder in sorted(names):
-            refuse_table(self.where, folder, names[folder])
+        for folder in sorted(inner.keys() | files.keys()):
+            refuse_table(self.where, folder, files[folder], inner[folder])
         return found
 
     def opened(
@@ -71,12 +83,9 @@ class BucketPlace(LyingPlace):
         above = self.bucket.prefix.split("/")[:-1]
         for depth in range(len(above), -1, -1):
             folder = S3Store(self.bucket.bucket, "/".join(above[:depth]), self.bucket.storage)
-            for name in MARKS:
-                if next(folder.objects(name), None) is not None:
-                    raise within_table(self.where, folder.root, kind_of(name))
-            for name in INSIDE:
-                if table_mark(name, (each.path.rpartition("/")[2] for each in folder.objects(name))) is not None:
-                    raise within_table(self.where, folder.root, kind_of(name))
+            mark = mark_of(folder.directly_in)
+            if mark is not None:
+                raise within_table(self.where, folder.root, kind_of(mark))
 
     def left_of_table(self) -> str | None:
         """By the first keys: in a bucket there are no folders without files, so the names of files have to tell."""

@@ -143,8 +143,14 @@ class S3Store(TableStore):
         return f"{found['size']:x}.{moment:x}.{tag}"
 
     def names(self, folder: str) -> list[str]:
-        objects, _ = self._listed(folder)
+        objects, _ = self.directly_in(folder)
         return objects
+
+    def directly_in(self, folder: str) -> tuple[list[str], list[str]]:
+        """The names of objects and those of folders in a folder, but not of what lies below these. Raises
+        `StorageError`."""
+        start = self._key(folder) if folder else self.prefix
+        return _listed(self._client, start, self.where(folder))
 
     # -- data files -------------------------------------------------------------------------------------------------
 
@@ -243,7 +249,7 @@ class S3Store(TableStore):
             return  # orphan collection finds it
 
     def refuse_others(self, own: frozenset[str]) -> None:
-        objects, folders = self._listed("")
+        objects, folders = self.directly_in("")
         refuse_found(sorted({*objects, *folders} - own), where=self.root)
 
     def drop(self, sign: str, table_file: str) -> None:
@@ -301,10 +307,6 @@ class S3Store(TableStore):
                 return library().head(self._client.store, self._key(path))
         except FileNotFoundError:
             return None
-
-    def _listed(self, folder: str) -> tuple[list[str], list[str]]:
-        start = self._key(folder) if folder else self.prefix
-        return _listed(self._client, start, self.where(folder))
 
 
 @dataclass(frozen=True)
