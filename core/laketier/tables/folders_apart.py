@@ -32,32 +32,34 @@ def folders_told(files: Iterable[tuple[str, Collection[str]]], *, undo: str, whe
                 fix=_FIX,
             )
     unread = _unread(columns)
+    told: tuple[str, ...] = ()
     if unread:
-        return (
+        told = (
             f"Its folders name {', '.join(map(shown, unread))}, and no file has such a column: the table has none.",
             f"To have it there, {undo} and adopt the folder again with partitions.",
         )
-    heads = [head for head, _ in several if head]
+    heads = [head for head, _ in several if head and not (unread and values_of(f"{head}/"))]
     if len(heads) < 2 or all(map(_MOMENT.match, heads)):
-        return ()
+        return told
     return (
+        *told,
         f"Its files lie in {len(heads):,} folders, such as {shown(heads[0])} and {shown(heads[1])}, and are one table.",
         f"If each of the folders is a table of its own, {undo} and adopt them one by one.",
     )
 
 
 def _unread(files: Iterable[tuple[str, Collection[str]]]) -> list[str]:
-    """Columns in the names of folders (``day=2026-01-01``) that no file has."""
+    """Columns in the names of folders (``day=2026-01-01``) that no file has. Most readers fold case."""
     named: dict[str, None] = {}
     columns: set[str] = set()
     folders: set[str] = set()
     for path, names in files:
-        columns.update(names)
+        columns.update(map(str.lower, names))
         folder = path.rpartition("/")[0]
         if folder not in folders:
             folders.add(folder)
             named.update((name, None) for name, _ in values_of(path))
-    return [name for name in named if name not in columns]
+    return [name for name in named if name.lower() not in columns]
 
 
 def _name(head: str) -> str:

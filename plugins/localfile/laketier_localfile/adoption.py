@@ -16,6 +16,7 @@ from laketier.spi import (
     IncompatibleData,
     IncompatibleTable,
     LakeAdoption,
+    OutsideTable,
     PartitionField,
     TableDescriptor,
     TableInfo,
@@ -34,6 +35,7 @@ from laketier_localfile.looking import LyingFile, Progress, look_at, measure, on
 from laketier_localfile.lying import LyingPlace
 from laketier_localfile.lying_place import lying_place_of
 from laketier_localfile.rebuilding import lying_in_place, rebuild
+from laketier_localfile.types import check_partition_type
 
 _FIX = "Run `laketier schema rebuild`."
 
@@ -71,6 +73,8 @@ class LocalFileAdoption(LakeAdoption):
             hive = HivePartitions.of([file.path for file in looked_at]) if partitions else HivePartitions()
             schema = hive.added_to(schemas.schema(types), types)
             refuse_misplaced_types(types, schema, place.where)
+            for name in hive.names:
+                check_partition_type(name, schema.field(name).type)
             files = measure(place, lying, looked_at, schema, on_progress)
         told: tuple[str, ...] = ()
         if not partitions:
@@ -115,10 +119,18 @@ class LocalFileAdoption(LakeAdoption):
                 fix=f"Read it as {path}.",
             )
         refuse_other(self.catalog.options, info.descriptor.properties, where=str(path))
-        return adopted_table(info, first.added, self._strangers(info), made=False)
+        told: tuple[str, ...] = ()
+        strangers: dict[str, str] = {}
+        try:
+            strangers = self._strangers(info)
+        except (OutsideTable, IncompatibleTable) as error:
+            # What came later does not touch the table.
+            why = f" because {error.why}," if error.why else ""
+            told = (f"The table is there. Files beside it were not looked for: {error.what},{why} in {error.where}.",)
+        return adopted_table(info, first.added, strangers, told=told, made=False)
 
     def _strangers(self, info: TableInfo) -> dict[str, str]:
-        """Files that others put there since, which are in no commit: who adopts again may think that they are."""
+        """Files that are in no commit: who adopts again may think that they are. Raises as `LyingPlace.files`."""
         place = lying_place_of(self.catalog.store(info.path))
         with naming_storage_errors("a folder was looked at"):
             there = lying_in_place(place)
@@ -126,7 +138,7 @@ class LocalFileAdoption(LakeAdoption):
         known = {entry.path for entry in live}
         kind = of_table(info.descriptor.properties, where=place.where)
         return {
-            path: "it came after the table was made, and is not in it: its rows have to be written into the table"
+            path: "it is not in the table: its rows, where it has any, have to be written into the table"
             for path in sorted(there.files)
             if path not in known and of_name(path) is kind and attempt_of(path) is None
         }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -17,6 +19,8 @@ from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.outside import IN_NAMES
 from laketier_localfile.partitioning import Partitioning
 from laketier_localfile.pruning import decode
+
+_INTEGER = re.compile(r"-?\d+\Z", re.ASCII)
 
 
 def adopted_table(
@@ -67,9 +71,12 @@ def properties_of(chosen: FileFormat, *, in_names: bool) -> dict[str, str]:
     return found | ({IN_NAMES: "true"} if in_names else {})
 
 
+@lru_cache(maxsize=4096)
 def canonical_text(text: str | None, kind: pa.DataType) -> str | None:
     """The text of a folder's value as a manifest has it. Raises `IncompatibleData` for one that is none of ``kind``."""
     try:
+        if text is not None and pt.is_integer(kind) and not _INTEGER.match(text):
+            raise ValueError("a whole number is written with digits alone")  # Arrow takes 0x10 for 16
         value = decode(text, kind) if text is None or not _is_parsed(kind) else pa.scalar(text).cast(kind).as_py()
         pa.scalar(value, kind)  # a text is no double, and 300 is no int8
         return partition_text(value)

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -41,6 +42,7 @@ from laketier.spi import (
     StorageError,
     TableNotFound,
     Token,
+    UnsupportedType,
     WidenColumn,
     WriteMode,
 )
@@ -75,6 +77,14 @@ def lying(make_table: Callable[..., Any], tmp_path: Path) -> Any:
     put(table.location / "b 100%.parquet", id=[3, 4], region=["x", "y"])
     put(table.location / "2026/a#1.parquet", id=pa.array([1, 2], pa.int32()), region=["x", None])
     put(table.location / "2026/ü'.parquet", id=[5], score=[0.5])
+    return table
+
+
+@pytest.fixture
+def empty(make_table: Callable[..., Any]) -> Any:
+    """A place without anything."""
+    table = make_table()
+    shutil.rmtree(table.location)
     return table
 
 
@@ -126,7 +136,29 @@ def test_again_tells_of_files_that_came_since(lying: Any) -> None:
     (lying.location / "notes.txt").write_text("")
     again = adopt(lying)
     assert (again.made, list(again.left_out)) == (False, ["later.parquet"])
-    assert "is not in it" in again.left_out["later.parquet"]
+    assert "it is not in the table" in again.left_out["later.parquet"]
+
+
+def test_again_where_something_odd_was_put_there(lying: Any, tmp_path: Path) -> None:
+    """It refused a table that was there, and fine."""
+    adopt(lying)
+    (lying.location / "link.parquet").symlink_to(tmp_path)
+    again = adopt(lying)
+    assert (again.made, again.rows) == (False, 5)
+    assert "were not looked for: 'link.parquet' is a symbolic link" in again.told[0]
+    (lying.location / "link.parquet").unlink()
+    (lying.location / "_spark_metadata").mkdir()
+    assert "a table of Spark's file sink" in adopt(lying).told[0]
+
+
+def test_again_does_not_guess_when_a_file_came(empty: Any) -> None:
+    """One without records was there at the first time, too."""
+    empty.location.mkdir(exist_ok=True)
+    (empty.location / "a.json").write_text('{"id": 1}\n')
+    (empty.location / "b.json").write_text("")
+    adopt(empty, options={"lake.localfile.file-format": "json"})
+    [told] = adopt(empty, options={"lake.localfile.file-format": "json"}).left_out.values()
+    assert told.startswith("it is not in the table")
 
 
 def test_again_as_another_file_format_is_refused(lying: Any) -> None:
@@ -293,14 +325,6 @@ def test_partitions_come_from_folders(make_table: Callable[..., Any]) -> None:
         assert done.stdout.strip() == "[(1, '2026-01-01'), (2, '2026-01-02'), (3, '2026-01-02')]"
 
 
-@pytest.fixture
-def empty(make_table: Callable[..., Any]) -> Any:
-    """A place without anything."""
-    table = make_table()
-    shutil.rmtree(table.location)
-    return table
-
-
 def test_types_of_columns_in_folders_are_chosen(empty: Any) -> None:
     """They were taken for what the names look like, and the choice was ignored."""
     for day, price, flag in (("01", "1.50", "True"), ("1", "2", "0")):
@@ -315,12 +339,20 @@ def test_types_of_columns_in_folders_are_chosen(empty: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"), [("300", pa.int8()), ("x", pa.int64()), ("1_000", pa.int64()), ("1.5", pa.float64())]
+    ("value", "kind"),
+    [("300", pa.int8()), ("x", pa.int64()), ("1_000", pa.int64()), ("0x10", pa.int32()), ("+1", pa.int32())],
 )
 def test_a_folder_that_the_chosen_type_does_not_hold(empty: Any, value: str, kind: pa.DataType) -> None:
     put(empty.location / f"k={value}/a.parquet", id=[1])
-    with pytest.raises(IncompatibleData, match=f"folder's value '{value}' is no {kind}"):
+    with pytest.raises(IncompatibleData, match=f"folder's value '{re.escape(value)}' is no {kind}"):
         adopt(empty, partitions=True, types={"k": kind})
+
+
+def test_a_type_that_may_not_partition_is_told_as_that(empty: Any) -> None:
+    """It said that 5 is no double, and to give the column's type."""
+    put(empty.location / "k=5/a.parquet", id=[1])
+    with pytest.raises(UnsupportedType, match="column 'k' of type double can't be a partition column"):
+        adopt(empty, partitions=True, types={"k": pa.float64()})
 
 
 def test_what_is_lost_without_partitions_is_told(lying: Any) -> None:

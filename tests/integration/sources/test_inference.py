@@ -173,6 +173,22 @@ def test_a_text_of_which_not_all_was_read_is_told(tmp_path: Path) -> None:
     assert (found.share, str(found.schema.field("id").type)) == ("read 1 files", "string")
 
 
+def test_a_compressed_text_of_which_all_was_read_is_not_told_as_cut(tmp_path: Path) -> None:
+    """Each of them was, however small."""
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"id\n1\n"))
+    assert infer(tmp_path).share == "read 1 files"
+    line = b"1" * 1023 + b"\n"
+    for more, share in (b"", "read 2 files"), (b"1", "read 2 files, of 1 no more than 8 MiB of lines"):
+        (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"id\n" + b"\n" * 1021 + line * 8191 + more, 1))
+        assert infer(tmp_path).share == share
+
+
+def test_the_last_line_counts_without_its_end(tmp_path: Path) -> None:
+    """It was not looked at, and the file was told as read."""
+    put_text(tmp_path / "a.json", '{"id": 1}\n{"id": 0.5}')
+    assert infer(tmp_path).schema.field("id").type == pa.float64()
+
+
 def test_several_formats_need_a_choice(tmp_path: Path) -> None:
     put(tmp_path / "a.parquet", id=[1])
     put_text(tmp_path / "b.jsonl", '{"id": 1}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from laketier.codecs.avro_files import AvroFile
 from laketier.codecs.csv_values import refuse_values
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.inference import Given, inferred_csv, inferred_json
-from laketier.codecs.lines import read_blocks
+from laketier.codecs.lines import BLOCK_BYTES, read_blocks
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.options import FileFormat, LandingTableOptions
 from laketier.connectors.files.readers import UnreadableFile, bounded_stream, csv_header, unreadable
@@ -30,11 +31,18 @@ def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Sch
 
 
 def file_schema(
-    folder: Folder, path: str, options: LandingTableOptions, *, whole: bool = False, given: Given | None = None
+    folder: Folder,
+    path: str,
+    options: LandingTableOptions,
+    *,
+    whole: bool = False,
+    given: Given | None = None,
+    on_cut: Callable[[], None] | None = None,
 ) -> pa.Schema | None:
     """What a file says of its columns, to be joined with what others say: a column of text without a value has the type
     null. None for text without records. ``whole``: all of a text, not its first block. ``given``: types that were
-    chosen, which text is read as. Raises as `schema_of`."""
+    chosen, which text is read as. ``on_cut`` is called where a text goes on behind what was looked at. Raises as
+    `schema_of`."""
     storage = None if folder.is_local else Storage()
     with folder.opened(path) as (found, entry), unreadable(storage):
         file = found if storage is None else WatchedFile(found, storage)
@@ -46,16 +54,36 @@ def file_schema(
             case FileFormat.AVRO:
                 return AvroFile.open(file, entry.size, where=path).schema
             case _:
-                return _schema_of_text(bounded_stream(file, path, entry.size, options), path, options, whole, given)
+                stream = bounded_stream(file, path, entry.size, options)
+                return _schema_of_text(stream, path, options, None if whole else on_cut or _nobody, given)
+
+
+def _nobody() -> None:
+    """Who needs not know that a text was cut."""
+
+
+class _Counted:
+    """A stream that knows how much of it was read."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.bytes = 0
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._stream.read(size)
+        self.bytes += len(data)
+        return data
 
 
 def _schema_of_text(
-    stream: Any, path: str, options: LandingTableOptions, whole: bool, given: Given | None
+    stream: Any, path: str, options: LandingTableOptions, on_cut: Callable[[], None] | None, given: Given | None
 ) -> pa.Schema | None:
+    """See `file_schema`. ``on_cut``: None to look at all."""
     is_csv = options.format is FileFormat.CSV
     found = SchemaSet(Spelling.CSV if is_csv else Spelling.JSON)
     names: list[str] | None = None
-    for block in read_blocks(stream, longest=options.max_record_bytes, to_its_end=False):
+    counted = _Counted(stream)
+    for block in read_blocks(counted, longest=options.max_record_bytes, to_its_end=False):
         if block.long:
             raise BadValue(
                 f"its line {block.first:,} has more bytes than max-record-bytes = {options.max_record_bytes:,} allows"
@@ -74,6 +102,7 @@ def _schema_of_text(
         )
         for place, schema in parts:
             found.add(schema, path, place)
-        if not whole and (found.files or not is_csv):
+        if on_cut is not None and (found.files or not is_csv) and counted.bytes >= BLOCK_BYTES and stream.read(1):
+            on_cut()
             break
     return found.joined() if found.files else None

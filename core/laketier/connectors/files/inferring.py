@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 import pyarrow as pa
 
-from laketier.codecs.lines import BLOCK_BYTES
 from laketier.codecs.said import said
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.headers import file_schema
@@ -137,9 +136,7 @@ def infer_folder(
         partitions=hive.names,
         left_out=left_out,
         schemas=found.schemas.schemas(),
-        begun=sum(sized[name] > BLOCK_BYTES or name.lower().endswith(tuple(COMPRESSED)) for name in taken)
-        if options.format.is_text and not whole
-        else 0,
+        begun=found.begun,
     )
 
 
@@ -159,11 +156,16 @@ class _Found:
     schemas: SchemaSet
     left_out: dict[str, str] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
+    begun: int = 0
 
     def update(self, other: _Found) -> None:
         self.schemas.update([other.schemas])
         self.left_out |= other.left_out
         self.failed += other.failed
+        self.begun += other.begun
+
+    def add_begun(self) -> None:
+        self.begun += 1
 
 
 def _look(
@@ -208,7 +210,7 @@ def _look_at(
     found: _Found,
 ) -> None:
     try:
-        schema = file_schema(folder, name, options, whole=whole, given=given)
+        schema = file_schema(folder, name, options, whole=whole, given=given, on_cut=found.add_begun)
         if schema is None:
             found.left_out[escaped(name)] = "it has no records"
         else:
