@@ -174,6 +174,7 @@ def in_store(
     """Opens an empty warehouse in an object store. Raises `NotShown` where there is no store, or nobody told how the
     format reaches it."""
     asked: list[Stored] = []
+    left = ExitStack()
 
     def opened() -> Stored:
         if not support_of(plugin.features, Feature.OBJECT_STORES).full:
@@ -184,14 +185,15 @@ def in_store(
             raise NotShown(Feature.OBJECT_STORES, reason)
         before = dict(os.environ)
         stored = Stored.of(request.getfixturevalue("_store")(), plugin, harness, tmp_path / "beside-the-store")
+        left.callback(stored.clear)
         started.keep_changes(before)
         asked.append(stored)
         return stored
 
-    yield opened
-    for stored in asked:
-        request.node.user_properties += [(EFFECTS, stored.requests), (PLACES, {"object store": stored.seen})]
-        stored.clear()
+    with left:
+        yield opened
+        for stored in asked:
+            request.node.user_properties += [(EFFECTS, stored.requests), (PLACES, {"object store": stored.seen})]
 
 
 @pytest.fixture

@@ -101,7 +101,8 @@ class Lake:
 
     format: str
     location: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
+    """They may have a key of the user's store, and pytest prints what a test was given."""
     dates_by: timedelta = field(default=timedelta(milliseconds=1), kw_only=True)
     """How finely the storage dates files."""
 

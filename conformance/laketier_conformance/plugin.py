@@ -6,6 +6,7 @@ import os
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,6 +19,7 @@ LANES = ("bare", "spark-dataframe", "spark-split")
 SCHEDULES = 20
 """The fewest that a verdict may rest on."""
 STEPS = 6
+S3_ENDPOINT = "--lake-s3-endpoint"
 COMMITS, LEAST_COMMITS = 300, 110
 """Of an operation, where there are more."""
 
@@ -70,7 +72,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "0 for each (default: %(default)s)",
     )
     group.addoption(
-        "--lake-s3-endpoint",
+        S3_ENDPOINT,
         metavar="URL",
         help="a store that speaks S3, with paths for buckets, for object stores (default: moto's, in a process of its "
         "own); its keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, its region AWS_REGION",
@@ -105,6 +107,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("lake_format") is not None:
         if not __debug__:
             raise pytest.UsageError("the conformance suite asserts, and Python was told not to: run it without -O")
+        _past_proxies(config)
         started.note()
         for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
             # An author's own tests may be named in another way.
@@ -160,12 +163,30 @@ def _warehouse(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--lake-warehouse={given}: it is no empty folder: name one that is not there yet")
 
 
+def _past_proxies(config: pytest.Config) -> None:
+    from laketier_conformance.stores.found import past_proxies
+
+    patch = pytest.MonkeyPatch()
+    for name, value in past_proxies().items():
+        patch.setenv(name, value)
+    config.add_cleanup(patch.undo)
+
+
 def _endpoint(config: pytest.Config) -> None:
     given = config.getoption("lake_s3_endpoint")
     if given is None:
         return
     if not str(given).startswith(("http://", "https://")):
         raise pytest.UsageError(f"--lake-s3-endpoint={given}: write http:// or https:// before it")
+    parts = urlsplit(str(given))
+    if parts.username is not None or parts.password is not None:
+        raise pytest.UsageError(
+            f"{S3_ENDPOINT}: no user belongs into the URL, as the report tells it: its keys are variables"
+        )
+    if parts.path.strip("/") or parts.query or parts.fragment or not parts.hostname:
+        raise pytest.UsageError(f"{S3_ENDPOINT}={given}: name a host and a port alone, as in http://127.0.0.1:9000")
+    if os.environ.get("AWS_SESSION_TOKEN"):
+        raise pytest.UsageError(f"{S3_ENDPOINT}: the suite takes no keys with a session: unset AWS_SESSION_TOKEN")
     missing = [name for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") if not os.environ.get(name)]
     if missing:
         raise pytest.UsageError(f"--lake-s3-endpoint: set {' and '.join(missing)} in the environment")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -34,11 +35,13 @@ class Stored:
     def of(cls, store: Store, plugin: LakeStoragePlugin, harness: Harness, folder: Path) -> Stored:
         """An empty warehouse of a format. Raises `NotShown` where nobody told how the format reaches a store."""
         bucket = store.bucket(folder)
-        given = harness.object_store(bucket)
-        options = _usual(plugin, bucket) if given is None else given
-        if options is None:
-            store.clear(bucket.bucket)
-            raise NotShown(Feature.OBJECT_STORES, "the format's harness has no object_store")
+        with ExitStack() as left:
+            left.callback(store.clear, bucket.bucket)
+            given = harness.object_store(bucket)
+            options = _usual(plugin, bucket) if given is None else given
+            if options is None:
+                raise NotShown(Feature.OBJECT_STORES, "the format's harness has no object_store")
+            left.pop_all()
         lake = Lake(plugin.identifier, bucket.warehouse, options, dates_by=DATES_BY)
         return cls(lake, store, bucket, _counts(store.proxy))
 

@@ -122,22 +122,23 @@ class Suite:
             return (yield)
         features = self.plugin_of(str(dict(pyfuncitem.user_properties)[FORMAT])).features
         missing = {feature.value for feature in needed if not support_of(features, feature).full}
-        if not missing:
-            try:
-                return (yield)
-            except NotShown as reason:
-                pyfuncitem.user_properties.append((UNPROVEN, str(reason)))
-                return True
         lacking = ", ".join(sorted(missing))
         try:
-            yield
+            result = yield
+        except NotShown as reason:
+            pyfuncitem.user_properties.append((UNPROVEN, str(reason)))
+            return True
         except FeatureNotSupported as refusal:
+            if not missing:
+                raise
             if refusal.feature not in missing:
                 pytest.fail(f"{lacking} is declared unsupported, and {refusal.feature} was refused instead")
         except UnsupportedType:
             if not missing & _OF_TYPES:
                 raise
         else:
+            if not missing:
+                return result
             if any(name == UNPROVEN for name, _ in pyfuncitem.user_properties):
                 return True  # The test said that it could not ask for it, and why.
             pytest.fail(f"{lacking} is declared unsupported, and was not refused")

@@ -7,6 +7,7 @@ once, the table is whole, and what the call said was an error of laketier's, or 
 from __future__ import annotations
 
 import builtins
+import itertools
 import logging
 import signal
 from collections.abc import Callable
@@ -16,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import Feature, LaketierError
+from laketier.spi import Feature, LaketierError, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.delivery import made_whole
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import NotShown, expect, refused
 from laketier_conformance.expect import told as error_told
 from laketier_conformance.interposed.runs import spread
 from laketier_conformance.lake import Table, ids_of
@@ -59,7 +60,10 @@ def test_requests_fail(
     """First one of its requests at a time, then each when it is first made, then all from one of them on."""
     caplog.set_level(logging.DEBUG, "laketier")
     stored = in_store()
-    if operation.name not in _asked_for(pytestconfig):
+    features = stored.lake.plugin.features
+    is_declared = all(support_of(features, feature).full for feature in operation.needs)
+    # What is not declared is refused whatever is left out.
+    if is_declared and operation.name not in _asked_for(pytestconfig):
         request.node.user_properties.append((STRIDES, LEFT_OUT))
         return
     most, seed = pytestconfig.getoption("lake_steps"), f"{pytestconfig.getoption('lake_seed')} {operation.name}"
@@ -112,7 +116,9 @@ def _said(answer: Answer, told: str, stored: Stored) -> None:
 
 
 def _hidden(text: str, stored: Stored, what: str) -> None:
-    assert stored.bucket.secret_access_key not in text, f"{what} has the secret key of the store in it"
+    # An assert would print both, and the key is the user's.
+    if stored.bucket.secret_access_key in text:
+        pytest.fail(f"{what} has the secret key of the store in it")
 
 
 def _judge(asked: Asked, told: str, answer: Answer, stored: Stored) -> None:
@@ -149,26 +155,48 @@ def _changes(sent: Sent) -> bool:
 def test_a_round_is_killed(
     in_store: InStore, children: Callable[[int], list[Child]], pytestconfig: pytest.Config
 ) -> None:
-    """By SIGKILL, as it waits for the answer to a request that changes something: what it asked for happens, or not."""
+    """By SIGKILL, as it waits for the answer to a request that changes something: what it asked for happens, or not.
+    Rounds differ, as some have work that is due now and then: one that never makes the request ends well."""
     stored = in_store()
     table = stored.lake.create()
     table.append(0)
     with recorded(stored.proxy) as sent:
         table.append(1)
     steps = [(at, how) for at in range(sum(each.changes for each in sent)) for how in (Fault.RESET, Fault.CUT)]
+    if not steps:
+        raise NotShown(Feature.OBJECT_STORES, "a round changes nothing in the store")
     most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
-    for epoch, which in enumerate(spread(len(steps), most, seed), start=2):
-        (child,) = children(1)
-        step = Step(*steps[which], counts=_changes, meanwhile=child.kill)
-        with stored.proxy.deciding(step):
-            child.begin(table.lake, **_round(epoch))
-            if step.met is None:
-                with refused(ChildDied, f"a process is killed at {step.told}") as death:
-                    child.answer()
-                expect(death.value.code, -signal.SIGKILL, f"the signal that ended a process at {step.told}")
-        child.stop()
-        told = f"a round is killed at {step.told}"
-        made_whole(table, epoch, _expected(epoch), _expected(epoch + 1), partial(_replay, table, epoch), told)
+    epochs = itertools.count(2)
+    killed = [
+        _is_killed(table, next(epochs), steps[which], stored, children) for which in spread(len(steps), most, seed)
+    ]
+    # The steps that were drawn may be of work that was due in the recorded round alone. Each round has a first one.
+    assert any(killed) or _is_killed(table, next(epochs), steps[0], stored, children), (
+        "a round changes something in the store: expected a request to be killed at, and none came"
+    )
+
+
+def _is_killed(
+    table: Table, epoch: int, at: tuple[int, Fault], stored: Stored, children: Callable[[int], list[Child]]
+) -> bool:
+    """Whether the round made the request."""
+    (child,) = children(1)
+    step = Step(*at, counts=_changes, meanwhile=child.kill)
+    answer: Answer | None = None
+    with stored.proxy.deciding(step):
+        child.begin(table.lake, **_round(epoch))
+        try:
+            answer = child.answer()
+        except ChildDied as death:
+            expect(death.code, -signal.SIGKILL, f"the signal that ended a process at {step.told}")
+    child.stop()
+    if answer is not None:
+        assert went_well(answer), f"a round that is not killed goes well: found {answer}"
+        expect(table.ids, _expected(epoch + 1), f"rows after epoch {epoch}, which was not killed")
+        return False
+    told = f"a round is killed at {step.told}"
+    made_whole(table, epoch, _expected(epoch), _expected(epoch + 1), partial(_replay, table, epoch), told)
+    return True
 
 
 def test_a_rival_before_each_request(in_store: InStore, pytestconfig: pytest.Config) -> None:

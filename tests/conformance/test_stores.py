@@ -11,6 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance_runs import RunSuite
+from laketier.registry import load_format
+from laketier_conformance.lake import Lake
+from laketier_conformance.stored import Stored
+from laketier_conformance.stores import ObjectStore
 from laketier_conformance.stores.found import Store, running
 from laketier_conformance.stores.proxy import Fault, Sent
 from laketier_conformance.stores.steps import CHANGES, READS, FirstTime, Step, decisions
@@ -43,13 +47,71 @@ def test_without_a_store_the_suite_tells_what_to_install(
     assert "moto[server]" in told
 
 
+@pytest.mark.parametrize(("hidden", "outcome"), [("nothing", "refused"), ("flask_cors", "passed")])
+def test_what_else_is_not_declared_is_refused_in_a_store(
+    hidden: str, outcome: str, run_suite: RunSuite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where few operations are drawn; and where there is no store, nobody can ask. The user's proxies and profiles
+    are of no matter."""
+    monkeypatch.setenv("HIDDEN", hidden)
+    monkeypatch.setenv("AWS_PROFILE", "of-nobody")
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    tests = ["test_object_stores.py::test_a_drop", "test_store_faults.py::test_requests_fail[drop]"]
+    run = run_suite(
+        "undropped",
+        tests,
+        offers={"undropped": "undropped"},
+        harnesses={"undropped": "laketier_localfile.conformance:Harness"},
+        arguments=["-p", "hides", "--lake-steps=1", "--lake-seed=0"],
+    )
+    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, outcome), run.output
+
+
+@pytest.mark.parametrize("variable", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_a_store_of_the_user_may_be_in_any_region(
+    variable: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "x", variable: "eu-west-1"}.items():
+        monkeypatch.setenv(name, value)
+    with running(store.client.meta.endpoint_url) as theirs:
+        bucket = theirs.bucket(tmp_path)
+        assert bucket.region == "eu-west-1"
+        theirs.clear(bucket.bucket)
+    with pytest.raises(store.client.exceptions.ClientError, match="NoSuchBucket"):
+        store.keys(bucket.bucket)
+
+
+def test_no_bucket_is_left_where_a_harness_fails(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+
+    class Failing:
+        def object_store(self, bucket: ObjectStore) -> None:
+            raise ConnectionError(bucket.bucket)
+
+    with running(store.client.meta.endpoint_url) as theirs, pytest.raises(ConnectionError) as error:
+        Stored.of(theirs, load_format("localfile"), Failing(), tmp_path)  # type: ignore[arg-type]
+    assert str(error.value) not in [each["Name"] for each in store.client.list_buckets()["Buckets"]]
+
+
+def test_what_a_test_prints_has_no_key() -> None:
+    assert "s3cret" not in repr(Lake("localfile", "s3://a", {"storage.AWS_SECRET_ACCESS_KEY": "s3cret"}))
+
+
 def test_a_store_of_the_user_needs_keys(run_suite: RunSuite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
-    for given, says in {"http://here": "set AWS_SECRET_ACCESS_KEY in", "here:9000": "write http://"}.items():
+    for given, says in {
+        "http://here": "set AWS_SECRET_ACCESS_KEY in",
+        "here:9000": "write http://",
+        "http://here:9000/below": "name a host and a port alone",
+        "http://me:s3cret@here:9000": "no user belongs into the URL",
+    }.items():
         run = run_suite("localfile", ["test_object_stores.py"], arguments=[f"--lake-s3-endpoint={given}"])
         assert run.code == pytest.ExitCode.USAGE_ERROR
         assert says in run.output
+        assert "s3cret" not in run.output
 
 
 def test_what_is_sent_is_handed_on(store: Store, tmp_path: Path) -> None:

@@ -13,13 +13,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from laketier.spi import Feature
+from laketier_conformance.expect import NotShown
 from laketier_conformance.stores.proxy import Proxy
 from laketier_conformance.stores.store import ObjectStore
 
 OPTION = "--lake-s3-endpoint"
 _SECRET = "cAnArY-0f-th3-st0re"
 _REGION = "us-east-1"
-_NEEDED = ("boto3", "flask", "moto")
+_NEEDED = ("boto3", "flask", "flask_cors", "moto", "werkzeug")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_HERE = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ class Store:
     def bucket(self, folder: Path) -> ObjectStore:
         """A new one, reached through the proxy."""
         name = f"laketier-{uuid.uuid4().hex[:12]}"
-        self.client.create_bucket(Bucket=name)
+        # A store refuses its usual region by name, and any other one without it.
+        more = {} if self.region == _REGION else {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
+        self.client.create_bucket(Bucket=name, **more)
         folder.mkdir(parents=True, exist_ok=True)
         return ObjectStore(self.proxy.url, name, self.access_key_id, self.secret_access_key, self.region, folder)
 
@@ -72,13 +78,24 @@ def why_none(endpoint: str | None) -> str | None:
     )
 
 
+def past_proxies() -> dict[str, str]:
+    """Variables by which libraries reach a store on this machine without a proxy that the environment names, as no
+    proxy elsewhere reaches it. None where it names none."""
+    if not any(os.environ.get(each) for name in _PROXIES for each in (name, name.upper())):
+        return {}
+    names = ("no_proxy", "NO_PROXY")
+    known = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return dict.fromkeys(names, known if known.strip() == "*" else f"{known},{_HERE}".lstrip(","))
+
+
 @contextmanager
 def running(endpoint: str | None) -> Iterator[Store]:
     """The store that the user runs at ``endpoint``, with keys from the environment; or moto's, for as long as the
     block."""
     if endpoint is not None:
         key, secret = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
-        with _before(endpoint, key, secret, os.environ.get("AWS_REGION", _REGION), False) as store:
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _REGION
+        with _before(endpoint, key, secret, region, False) as store:
             yield store
         return
     command = [sys.executable, "-m", "laketier_conformance.stores.atomic"]
@@ -86,26 +103,35 @@ def running(endpoint: str | None) -> Iterator[Store]:
         assert server.stdin is not None
         assert server.stdout is not None
         port = server.stdout.readline().strip()
-        assert port, f"moto's server ended at once: `{' '.join(command)}` tells why"
+        if not port:
+            raise NotShown(Feature.OBJECT_STORES, f"moto's server ended at once: `{' '.join(command)}` tells why")
         try:
-            with _before(f"http://127.0.0.1:{port}", "laketier-conformance", _SECRET, _REGION, True) as store:
+            with _before(f"http://{_HERE}:{port}", "laketier-conformance", _SECRET, _REGION, True) as store:
                 yield store
         finally:
-            server.stdin.close()
+            # A process that was forked meanwhile may hold its standard input open. It has nothing to keep.
+            server.terminate()
 
 
 @contextmanager
 def _before(endpoint: str, key: str, secret: str, region: str, is_ours: bool) -> Iterator[Store]:
     import boto3
     from botocore.config import Config
+    from botocore.session import Session
 
-    client = boto3.client(
+    # All of it is told, so the user's profiles and proxies are not asked: one that is not there is an error.
+    nowhere = {
+        "profile": (None, None, None, None),
+        "config_file": (None, None, os.devnull, None),
+        "credentials_file": (None, None, os.devnull, None),
+    }
+    client = boto3.Session(botocore_session=Session(session_vars=nowhere)).client(
         "s3",
         endpoint_url=endpoint,
         region_name=region,
         aws_access_key_id=key,
         aws_secret_access_key=secret,
-        config=Config(s3={"addressing_style": "path"}),
+        config=Config(s3={"addressing_style": "path"}, proxies={}),
     )
     with Proxy(endpoint) as proxy, closing(client):
         yield Store(proxy, client, key, secret, region, is_ours)

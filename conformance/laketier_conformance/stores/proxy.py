@@ -229,6 +229,8 @@ class _Connection(socketserver.StreamRequestHandler):
         store.endheaders(sent.body or None)
         with store.getresponse() as answer:
             body = answer.read()
+            # One that is kept, and that the store closed meanwhile, would look like a fault that nobody decided on.
+            store.close()
             head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
             length = answer.headers.get("Content-Length") if sent.method == "HEAD" else str(len(body))
             head += [f"{name}: {value}" for name, value in answer.headers.items() if name.lower() not in _OF_A_HOP]
