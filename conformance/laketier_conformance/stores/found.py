@@ -99,7 +99,10 @@ def running(endpoint: str | None) -> Iterator[Store]:
             yield store
         return
     command = [sys.executable, "-m", "laketier_conformance.stores.atomic"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    # moto asks boto3 itself, which would look for the user's profile.
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    alone |= {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=alone) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         port = server.stdout.readline().strip()
