@@ -177,7 +177,7 @@ def _endpoint(config: pytest.Config) -> None:
     if given is None:
         return
     if not str(given).startswith(("http://", "https://")):
-        raise pytest.UsageError(f"--lake-s3-endpoint={given}: write http:// or https:// before it")
+        raise pytest.UsageError(f"{S3_ENDPOINT}={given}: write http:// or https:// before it")
     parts = urlsplit(str(given))
     if parts.username is not None or parts.password is not None:
         raise pytest.UsageError(
@@ -189,7 +189,7 @@ def _endpoint(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{S3_ENDPOINT}: the suite takes no keys with a session: unset AWS_SESSION_TOKEN")
     missing = [name for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") if not os.environ.get(name)]
     if missing:
-        raise pytest.UsageError(f"--lake-s3-endpoint: set {' and '.join(missing)} in the environment")
+        raise pytest.UsageError(f"{S3_ENDPOINT}: set {' and '.join(missing)} in the environment")
 
 
 def _options(config: pytest.Config) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _options(config: pytest.Config) -> tuple[str, ...]:
     given += [] if steps == STEPS else [f"--lake-steps={steps}"]
     commits = config.getoption("lake_commits")
     endpoint = config.getoption("lake_s3_endpoint")
-    given += [] if endpoint is None else [f"--lake-s3-endpoint={endpoint}"]
+    given += [] if endpoint is None else [f"{S3_ENDPOINT}={endpoint}"]
     given += [] if commits == COMMITS else [f"--lake-commits={commits}"]
     return (*given, f"--lake-seed={config.getoption('lake_seed')}")
 

@@ -18,7 +18,6 @@ from laketier_conformance.expect import NotShown
 from laketier_conformance.stores.proxy import Proxy
 from laketier_conformance.stores.store import ObjectStore
 
-OPTION = "--lake-s3-endpoint"
 _SECRET = "cAnArY-0f-th3-st0re"
 _REGION = "us-east-1"
 _NEEDED = ("boto3", "flask", "flask_cors", "moto", "werkzeug")

@@ -59,14 +59,14 @@ def names_in(folder: Path | str) -> list[str]:
 
 def files_and_folders(entries: Iterable[os.DirEntry[str]]) -> tuple[list[str], list[str]]:
     """The names of files and those of folders. A link is what it leads to; one that can't be looked at is both."""
-    files, folders = [], []
+    files: list[str] = []
+    folders: list[str] = []
     for entry in entries:
         try:
-            is_folder, is_file = entry.is_dir(), not entry.is_dir()
+            (folders if entry.is_dir() else files).append(entry.name)
         except OSError:
-            is_folder = is_file = True
-        folders += [entry.name] if is_folder else []
-        files += [entry.name] if is_file else []
+            folders.append(entry.name)
+            files.append(entry.name)
     return files, folders
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from local import tiering
+
 from laketier import kit, spi
 from laketier_conformance.stores import ObjectStore
 from laketier_localfile.plugin import LocalFilePlugin
@@ -30,27 +32,19 @@ def in_a_bucket(
     for name, wrong in methods.items():
         _replace(named, name, wrong)
 
+    if committer is None:
+
+        class Stored(LocalFilePlugin):
+            identifier = named
+
+        return Stored()
+
     class Factory(LocalFileTieringFactory):
         def create_committer(self, context: spi.CommitterInitContext) -> spi.LakeCommitter[spi.WriteResult]:
             right: Any = super().create_committer(context)
-            return right if committer is None else committer(right.table, context)
+            return committer(right.table, context)
 
-    class Stored(LocalFilePlugin):
-        identifier = named
-
-        def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
-            storage: Any = super().create_storage(config)
-            made = storage.tiering_factory
-
-            def other(table: spi.TableInfo) -> LocalFileTieringFactory:
-                right = made(table)
-                return Factory(right.table, right.options)
-
-            if committer is not None:
-                object.__setattr__(storage, "tiering_factory", other)
-            return storage  # type: ignore[no-any-return]
-
-    return Stored()
+    return tiering(named, Factory)
 
 
 def _replace(named: str, name: str, wrong: Callable[..., Any]) -> None:

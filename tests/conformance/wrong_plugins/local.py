@@ -1,10 +1,15 @@
-"""Local files with a maintenance of another class, for mistakes in it."""
+"""Local files with a maintenance, a factory, a table or a partitioning of another kind, for mistakes in it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
 
 from laketier import kit, spi
+from laketier_localfile import partitioning
 from laketier_localfile.folding import FoldingTable
 from laketier_localfile.place import place_of
 from laketier_localfile.plugin import LocalFilePlugin
@@ -44,6 +49,30 @@ def tiering(named: str, factory: type[LocalFileTieringFactory]) -> spi.LakeStora
             return storage  # type: ignore[no-any-return]
 
     return Made()
+
+
+def partitioning_by(named: str, function: str, wrong: Callable[..., pa.Array]) -> spi.LakeStoragePlugin:
+    """The plugin whose writers part their rows with another function of `laketier_localfile.partitioning`."""
+
+    class PartingWriter(spi.LakeWriter[spi.WriteResult]):
+        def __init__(self, own: spi.LakeWriter[spi.WriteResult]) -> None:
+            self._own = own
+
+        def write(self, batch: pa.RecordBatch) -> None:
+            self._own.write(batch)
+
+        def complete(self) -> Any:
+            with patch.object(partitioning, function, wrong):
+                return self._own.complete()
+
+        def abort(self) -> None:
+            self._own.abort()
+
+    class Factory(LocalFileTieringFactory):
+        def create_writer(self, context: spi.WriterInitContext) -> spi.LakeWriter[spi.WriteResult]:
+            return PartingWriter(super().create_writer(context))
+
+    return tiering(named, Factory)
 
 
 def folding(named: str, table: type[FoldingTable]) -> spi.LakeStoragePlugin:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-from unittest.mock import patch
-
 import pyarrow as pa
-from local import tiering
+from local import partitioning_by
 
 from laketier import spi
 from laketier.registry import hookimpl
-from laketier_localfile import partitioning
-from laketier_localfile.storage import LocalFileTieringFactory
 
 CAUGHT_BY = "test_layout.py::test_a_split_has_one_value_of_a_transform[truncate-text]"
 SAYS = "lie in one split, whose truncate(1, key) is told as"
@@ -22,26 +17,6 @@ def _cut(column: pa.Array, width: int) -> pa.Array:
     return pa.array(texts, column.type)
 
 
-class CuttingWriter(spi.LakeWriter[spi.WriteResult]):
-    def __init__(self, own: spi.LakeWriter[spi.WriteResult]) -> None:
-        self._own = own
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._own.write(batch)
-
-    def complete(self) -> Any:
-        with patch.object(partitioning, "_truncated", _cut):
-            return self._own.complete()
-
-    def abort(self) -> None:
-        self._own.abort()
-
-
-class Factory(LocalFileTieringFactory):
-    def create_writer(self, context: spi.WriterInitContext) -> spi.LakeWriter[spi.WriteResult]:
-        return CuttingWriter(super().create_writer(context))
-
-
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return tiering("truncates-bytes", Factory)
+    return partitioning_by("truncates-bytes", "_truncated", _cut)
