@@ -129,33 +129,41 @@ def _nothing_landed(message: str) -> bool:
     return "database is locked" in message or "UNIQUE constraint failed: ducklake_snapshot" in message
 
 
+Key = tuple[str, int, int]
+"""A path, and the file that is there. The number of a file alone is no name of a lake: a lake that is moved takes its
+number along, and the file system gives that of one that is gone to the next new file."""
+
+
+@dataclass
+class _Attached:
+    """``held``: a descriptor, for as long as it is attached, so that no other file gets its number. The library opens
+    the file anew in each transaction, and would not notice."""
+
+    name: str
+    held: int
+    users: int = 0
+
+
 @dataclass
 class _Engine:
     """DuckDB in this process. A lake stays attached until another one is used: to attach it takes five times as long as
     to read a table's state. The library looks at the newest snapshot in each transaction."""
 
     connection: duckdb.DuckDBPyConnection
-    users: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+    attached: dict[Key, _Attached] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def session(self, file: Path) -> Iterator[Session]:
-        status = os.stat(file)
-        # Another file under the same name is another lake.
-        key = status.st_dev, status.st_ino
         with self.lock:
-            if key not in self.users:
-                self._forget()
-                self.users[key] = (self.attach(file, "CREATE_IF_NOT_EXISTS false"), 0)
-            name, users = self.users[key]
-            self.users[key] = (name, users + 1)
+            lake = self._of(file)
+            lake.users += 1
         try:
             with self.connection.cursor() as cursor:
-                yield Session(cursor, name)
+                yield Session(cursor, lake.name)
         finally:
             with self.lock:
-                name, users = self.users[key]
-                self.users[key] = (name, users - 1)
+                lake.users -= 1
 
     def attach(self, file: Path, how: str) -> str:
         name = f"lake_{uuid.uuid4().hex}"
@@ -165,11 +173,30 @@ class _Engine:
     def detach(self, name: str) -> None:
         self.connection.execute(f"DETACH {name}")
 
+    def _of(self, file: Path) -> _Attached:
+        if (there := self.attached.get(_key(file, os.stat(file)))) is not None:
+            return there
+        self._forget()
+        # For its path alone, where the system has that: to close another one takes the process's locks on the file along.
+        held = os.open(file, getattr(os, "O_PATH", os.O_RDONLY))
+        try:
+            lake = _Attached(self.attach(file, "CREATE_IF_NOT_EXISTS false"), held)
+        except BaseException:
+            os.close(held)
+            raise
+        self.attached[_key(file, os.fstat(held))] = lake
+        return lake
+
     def _forget(self) -> None:
-        for key, (name, users) in list(self.users.items()):
-            if not users:
-                del self.users[key]
-                self.detach(name)
+        for key, lake in list(self.attached.items()):
+            if not lake.users:
+                del self.attached[key]
+                self.detach(lake.name)
+                os.close(lake.held)
+
+
+def _key(file: Path, status: os.stat_result) -> Key:
+    return str(file), status.st_dev, status.st_ino
 
 
 @cache

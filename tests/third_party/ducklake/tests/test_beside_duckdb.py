@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -18,10 +20,14 @@ from laketier.tiering import TieringRound, write_task
 BATCH = pa.record_batch({"id": [1, 2, 3], "name": ["a", None, "c"]})
 
 
+def lake_in(folder: Path) -> Lake:
+    keys = {"lake.format": "ducklake", "lake.warehouse": str(folder), "lake.table": "db.t"}
+    return open_lake(configure(keys))
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    keys = {"lake.format": "ducklake", "lake.warehouse": str(tmp_path / "w"), "lake.table": "db.t"}
-    return open_lake(configure(keys))
+    return lake_in(tmp_path / "w")
 
 
 @pytest.fixture
@@ -83,3 +89,26 @@ def test_a_commit_to_another_table_is_a_conflict_that_keeps_the_staged_files(lak
         committer.publish(state, [result], None)
     assert committer.publish(committer.open(), [result], None).rows == 3
     assert rows_of(lake) == [1, 2, 3]
+
+
+def test_a_lake_that_was_moved_is_not_the_copy_in_its_old_place(lake: Lake, tmp_path: Path) -> None:
+    """Its file has the number that it had, and this process still has it attached by the old path."""
+    round_of(lake, 0)
+    (tmp_path / "w").rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "w")
+    path = spi.TablePath("db", "later")
+    lake_in(tmp_path / "moved").storage.catalog().create_table(path, spi.TableDescriptor(BATCH.schema))
+    assert [path in lake_in(tmp_path / name).storage.catalog().list_tables() for name in ("w", "moved")] == [False, True]
+
+
+def test_no_new_file_has_the_number_of_a_lake_that_is_attached(lake: Lake, tmp_path: Path) -> None:
+    """It is gone, and a new lake would be taken for it. Most file systems give the number to the next new file."""
+    round_of(lake, 0)
+    file = tmp_path / "w" / "lake.sqlite"
+    number = os.stat(file).st_ino
+    file.unlink()
+    numbers = set()
+    for name in map(str, range(20)):
+        (tmp_path / "w" / name).touch()
+        numbers.add(os.stat(tmp_path / "w" / name).st_ino)
+    assert number not in numbers
