@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from laketier_conformance import apart
 from laketier_conformance.lake import Lake, Table, ids_of
 
 LONG_AGO = 1_000_000_000
@@ -49,7 +49,7 @@ class Surroundings:
     def copy(self, path: str) -> Path:
         """The table's file ``path`` once more, under its own name, where it is somebody else's; and long ago."""
         copied = self.theirs / Path(path).name
-        shutil.copyfile(self.folder / path, copied)
+        apart.copy(self.folder / path, copied)
         os.utime(copied, (LONG_AGO, LONG_AGO))
         return copied
 
@@ -87,7 +87,7 @@ def local_folder(location: str) -> Path | None:
 
 def contents(root: Path | None) -> dict[Path, bytes]:
     """Of all files below."""
-    return {} if root is None else {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {} if root is None else dict(apart.read_all([path for path in root.rglob("*") if path.is_file()]))
 
 
 def restore(root: Path | None, whole: dict[Path, bytes]) -> None:
@@ -96,7 +96,7 @@ def restore(root: Path | None, whole: dict[Path, bytes]) -> None:
         if file not in whole:
             file.unlink()
         elif content != whole[file]:
-            file.write_bytes(whole[file])
+            apart.write(file, whole[file])
     for file, content in whole.items():
         if not file.exists():
-            file.write_bytes(content)
+            apart.write(file, content)

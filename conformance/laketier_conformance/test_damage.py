@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.spi import AddColumn, Conflict, Feature, LaketierError, UnknownOutcome, support_of
+from laketier_conformance import apart
 from laketier_conformance.expect import told
 from laketier_conformance.forged import forged, resealed
 from laketier_conformance.lake import Table, read_plan
@@ -124,7 +125,7 @@ def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], 
     stride = 1 + len(pairs) // MOST
     stride += stride % len(HARMS) == 0  # or each file would meet the same harm
     for file, harm in pairs[::stride]:
-        file.write_bytes(HARMS[harm](before[file]))
+        apart.write(file, HARMS[harm](before[file]))
         _judge(f"{file.name} is {harm}", looks)
         restore(root, before)
 
@@ -140,7 +141,7 @@ def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str,
     before = contents(root)
     looks = _looks(table)
     for file, other in _siblings(before):
-        file.write_bytes(before[other])
+        apart.write(file, before[other])
         _judge(f"{file.name} holds what {other.name} held", looks)
         restore(root, before)
 
@@ -160,6 +161,6 @@ def test_each_value_is_another(table: Table, unproven: Callable[[str, str], None
         unproven("metadata of others", "the table's folder has no file of JSON")
     for file, change, content, sealed in forgeries:
         for name, altered in resealed(before, file, content).items():
-            name.write_bytes(altered)
+            apart.write(name, altered)
         _judge(f"in {file.name}, {change}", looks[sealed])
         restore(root, before)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from laketier.spi import Feature, LakeStoragePlugin, LaketierError, support_of
-from laketier_conformance import foreign
+from laketier_conformance import apart, foreign
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Table, ids_of, read_plan
@@ -79,7 +79,7 @@ def test_a_file_of_an_older_commit_is_damaged(table: Table, harm: str, unproven:
         if harm == "gone":
             file.unlink()
         else:
-            file.write_bytes(after[file][: len(after[file]) // 2 if harm == "cut" else 0])
+            apart.write(file, after[file][: len(after[file]) // 2 if harm == "cut" else 0])
         for what, found in _answers(looks, said).items():
             expect(found, whole[what], f"{said}: {what}, which are told and not refused")
         restore(root, after)

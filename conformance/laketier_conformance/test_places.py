@@ -3,7 +3,6 @@ the ways in which a warehouse is named."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from laketier.spi import (
     UnknownOutcome,
 )
 from laketier.tiering import RoundOutcome
+from laketier_conformance import apart
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.outside import everything, local_folder, touched
@@ -114,8 +114,8 @@ def test_a_copy_of_a_table_is_listed_where_it_can_be_opened(table: Table, unprov
         unproven("copies of tables", "the table is in no local folder of its name")
         return
     table.append(0)
-    shutil.copytree(folder, place)
-    shutil.copytree(folder, place / "deeper" / "still")
+    apart.copy(folder, place)
+    apart.copy(folder, place / "deeper" / "still")
     catalog = table.lake.storage.catalog()
     for path in catalog.list_tables():
         try:

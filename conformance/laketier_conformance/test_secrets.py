@@ -27,6 +27,7 @@ from laketier.spi import (
     pack,
 )
 from laketier.spi.redaction import is_secret
+from laketier_conformance import apart
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, ids_of
 
@@ -124,7 +125,7 @@ def _damaged(table: Table) -> None:
     """What is read of a table whose files are empty."""
     for path in Path(table.lake.location).rglob("*"):
         if path.is_file():
-            path.write_bytes(b"")
+            apart.write(path, b"")
     table.read()
 
 
@@ -139,5 +140,5 @@ def test_no_secret_is_stored(secretive: Lake) -> None:
         _hidden(pack(source.split_serializer, split), "the message of a split")
     _hidden(pickle.dumps(table.info), "the pickle of a table's description, which goes into the logs of engines,")
     for name in sorted(secretive.files()):
-        _hidden((Path(secretive.location) / name).read_bytes(), f"the file {name}")
+        _hidden(apart.read(Path(secretive.location) / name), f"the file {name}")
         _hidden(name, "the name of a file")

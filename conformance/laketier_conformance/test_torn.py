@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from laketier.spi import LaketierError, TableState, Watermark, WriteResult
+from laketier_conformance import apart
 from laketier_conformance.expect import expect, told
 from laketier_conformance.forged import is_sealed, resealed
 from laketier_conformance.lake import Lake, Table, ids_of, token
@@ -22,13 +23,13 @@ HARMS = ("cut", "empty", "gone", "older")
 
 def _harm(file: Path, harm: str, before: bytes | None) -> bool:
     """Whether it is another file now."""
-    content = file.read_bytes()
+    content = apart.read(file)
     if harm == "gone":
         file.unlink()
     elif harm != "older":
-        file.write_bytes(content[: len(content) // 2 if harm == "cut" else 0])
+        apart.write(file, content[: len(content) // 2 if harm == "cut" else 0])
     elif before is not None:
-        file.write_bytes(before)
+        apart.write(file, before)
     return harm != "older" or before is not None
 
 
@@ -105,10 +106,10 @@ def test_a_file_of_another_table_lies_in_its_place(lake: Lake, unproven: Callabl
         # Once alone, and once as if those who name it had been told.
         for changed in ({file: foreign}, resealed(before, file, foreign)):
             for name, content in changed.items():
-                name.write_bytes(content)
+                apart.write(name, content)
             ids, epoch, errors = _told(tables[0])
             for name in changed:
-                name.write_bytes(before[name])
+                apart.write(name, before[name])
             assert not errors, f"{file.name} is another table's, and that is told by {'; '.join(errors)}"
             if is_sealed(foreign):
                 expect(ids, None if ids is None else whole, f"rows where {file.name} is another table's")
@@ -201,7 +202,7 @@ def _is_put_back(table: Table, file: Path, after: Mapping[Path, bytes], said: st
     """Where nothing landed since, it is the table again that it was."""
     if file.exists():
         return
-    file.write_bytes(after[file])
+    apart.write(file, after[file])
     try:
         found = table.ids
     except LaketierError:

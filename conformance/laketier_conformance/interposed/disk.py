@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from laketier_conformance import apart
 from laketier_conformance.interposed.effects import Effect
 
 SYNCS = ("fsync", "fdatasync")
@@ -169,10 +170,10 @@ class Disk:
                 below = os.path.join(path, name)
                 holds = self._holds[inode]
                 if torn and holds == b"" and inode not in self._synced:
-                    now = _read(f"/proc/self/fd/{self._kept[inode]}")
+                    now = _read(self._kept[inode])
                     holds = now[: len(now) // 2]
                 if whole and isinstance(holds, bytes):
-                    holds = _read(f"/proc/self/fd/{self._kept[inode]}")
+                    holds = _read(self._kept[inode])
                 tree[os.path.relpath(below, self.root)] = Entry(inode, holds)
                 if holds is None:
                     walk(inode, below)
@@ -185,7 +186,7 @@ class Disk:
     def _take_unbuffered(self) -> None:
         for inode in self._unbuffered:
             if inode in self._kept:
-                self._holds[inode] = _read(f"/proc/self/fd/{self._kept[inode]}")
+                self._holds[inode] = _read(self._kept[inode])
 
     def _know(self, path: str) -> Inode:
         """A file that nobody synced yet holds nothing. It is kept open, so that no other one gets its number."""
@@ -202,7 +203,7 @@ class Disk:
 
     def _sync(self, path: str, *, fails: bool) -> None:
         # Through a descriptor, so that a file counts that has lost the name under which it was opened.
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_PATH)
         try:
             found = os.fstat(descriptor)
             inode = _inode(found)
@@ -215,7 +216,7 @@ class Disk:
                     self._spoilt.add(inode)
                 if inode not in self._spoilt:
                     self._synced.add(inode)
-                    self._holds[inode] = _read(f"/proc/self/fd/{descriptor}")
+                    self._holds[inode] = _read(descriptor)
             elif not fails:
                 real = os.readlink(f"/proc/self/fd/{descriptor}")
                 self._names[inode] = self._current(inode, real)
@@ -233,7 +234,8 @@ class Disk:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):
-                    self._holds[self._know(entry.path)] = _read(entry.path)
+                    found = self._know(entry.path)
+                    self._holds[found] = _read(self._kept[found])
         self._removed.clear()
 
 
@@ -254,7 +256,7 @@ def put(tree: Tree, root: Path) -> None:
         elif entry.inode in first:
             path.hardlink_to(first[entry.inode])
         else:
-            path.write_bytes(entry.holds)
+            apart.write(path, entry.holds)
             first[entry.inode] = path
 
 
@@ -267,9 +269,9 @@ def _inode(found: os.stat_result) -> Inode:
     return found.st_dev, found.st_ino
 
 
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def _read(descriptor: int) -> bytes:
+    """Of a file that is kept, also once it has no name."""
+    return apart.read(f"/proc/{os.getpid()}/fd/{descriptor}")
 
 
 def _listed(path: str) -> list[os.DirEntry[str]]:

@@ -177,7 +177,7 @@ class _Engine:
         if (there := self.attached.get(_key(file, os.stat(file)))) is not None:
             return there
         self._forget()
-        # For its path alone, where the system has that: to close another one takes the process's locks on the file along.
+        # For its path alone, where the system has that: to close another one ends the locks that this process has.
         held = os.open(file, getattr(os, "O_PATH", os.O_RDONLY))
         try:
             lake = _Attached(self.attach(file, "CREATE_IF_NOT_EXISTS false"), held)

@@ -98,7 +98,8 @@ def test_a_lake_that_was_moved_is_not_the_copy_in_its_old_place(lake: Lake, tmp_
     shutil.copytree(tmp_path / "moved", tmp_path / "w")
     path = spi.TablePath("db", "later")
     lake_in(tmp_path / "moved").storage.catalog().create_table(path, spi.TableDescriptor(BATCH.schema))
-    assert [path in lake_in(tmp_path / name).storage.catalog().list_tables() for name in ("w", "moved")] == [False, True]
+    tables = {name: lake_in(tmp_path / name).storage.catalog().list_tables() for name in ("w", "moved")}
+    assert (path in tables["w"], path in tables["moved"]) == (False, True)
 
 
 def test_no_new_file_has_the_number_of_a_lake_that_is_attached(lake: Lake, tmp_path: Path) -> None:

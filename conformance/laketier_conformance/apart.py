@@ -1,0 +1,125 @@
+"""Files of a warehouse, read and changed by a process that does nothing else.
+
+A process that closes a file loses all its POSIX locks on it, whichever descriptor it took them through. A database that
+a format keeps open in the process of pytest would lose its own, and go on without knowing.
+
+Ours are the bytes alone: names, dates and links are looked at and changed without opening a file.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Named = str | os.PathLike[str]
+
+
+def read(path: Named) -> bytes:
+    """The bytes of a file. Raises `OSError`, as all of these do."""
+    return _ask("read", [os.fspath(path)])[0]
+
+
+def read_all(paths: Sequence[Path]) -> Mapping[Path, bytes]:
+    """The bytes of each."""
+    return dict(zip(paths, _ask("read", [os.fspath(path) for path in paths]), strict=True))
+
+
+def write(path: Named, content: bytes) -> None:
+    """Make a file hold this, as ``Path.write_bytes``."""
+    _ask("write", os.fspath(path), content)
+
+
+def copy(source: Named, target: Named) -> None:
+    """The bytes of one file into another, or a folder with all that is below it."""
+    _ask("copy", os.fspath(source), os.fspath(target))
+
+
+class _Apart:
+    """Our end. Its process is started by the first who asks, and ends with this one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, do: str, *arguments: Any) -> Any:
+        with self._lock:
+            if self._process is None:
+                # Of its own folder's modules and of the user's it needs none.
+                command = [sys.executable, "-I", "-S", __file__]
+                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                atexit.register(self._stop)
+            requests, answers = self._process.stdin, self._process.stdout
+            assert requests is not None
+            assert answers is not None
+            try:
+                pickle.dump((do, arguments), requests)
+                requests.flush()
+                answer = pickle.load(answers)  # noqa: S301 - of our own process
+            except BaseException:  # the user interrupts: whoever asks next must not get this answer
+                self._process.kill()
+                self._stop()
+                raise
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+
+_ask = _Apart().ask
+
+
+def _read(paths: list[str]) -> list[bytes]:
+    found = []
+    for path in paths:
+        with open(path, "rb") as file:
+            found.append(file.read())
+    return found
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def _copy(source: str, target: str) -> None:
+    if os.path.isdir(source):
+        shutil.copytree(source, target)
+    else:
+        shutil.copyfile(source, target)
+
+
+_DO: Mapping[str, Callable[..., Any]] = {"read": _read, "write": _write, "copy": _copy}
+
+
+def _serve() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: it ends when the run does
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    while True:
+        try:
+            do, arguments = pickle.load(requests)  # noqa: S301 - of the process that started this one
+        except EOFError:
+            return
+        answer: Any
+        try:
+            answer = _DO[do](*arguments)
+        except OSError as error:
+            answer = OSError(*error.args[:2], error.filename) if error.errno else OSError(str(error))
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    _serve()

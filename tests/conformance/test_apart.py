@@ -1,0 +1,104 @@
+"""What the suite does to the files of a warehouse leaves the locks alone that the process of pytest has on them."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import laketier_conformance
+from laketier_conformance import apart
+from laketier_conformance.interposed.disk import Disk, put, same
+from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.outside import contents, restore
+
+SUITE = Path(laketier_conformance.__file__).parent
+TRIES = """
+import fcntl, sys
+try:
+    fcntl.lockf(open(sys.argv[1], "r+b"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    print("locked")
+"""
+
+
+def is_locked(path: Path) -> bool:
+    """By another process than the one that asks."""
+    return subprocess.check_output([sys.executable, "-I", "-S", "-c", TRIES, path], text=True) == "locked\n"
+
+
+def test_a_lock_survives_the_suites_looks(tmp_path: Path) -> None:
+    """A database that is kept open has such locks. A look that opened the file in this process would end them."""
+    root, file = tmp_path / "w", tmp_path / "w" / "lake.db"
+    root.mkdir()
+    file.write_bytes(b"as it was")
+    with file.open("r+b") as kept:
+        fcntl.lockf(kept, fcntl.LOCK_EX)
+        whole = contents(root)
+        apart.write(file, b"damaged")
+        restore(root, whole)
+        assert apart.read(file) == b"as it was"
+        apart.copy(root, tmp_path / "copy")
+        apart.copy(file, tmp_path / "copied.db")
+        assert [path.read_bytes() for path in (tmp_path / "copy" / "lake.db", tmp_path / "copied.db")] == [
+            b"as it was"
+        ] * 2
+        assert is_locked(file)
+        disk = Disk(root)
+        apart.write(file, b"unsynced")
+        assert [each.thing for each in disk.unsynced()] == ["the bytes of lake.db"]
+        for call in ("write", "fsync"):
+            disk.apply(Effect(call, (str(file),), through=str(file)))
+        assert [*disk.unsynced()] == []
+        trees = [tree for _, tree in disk.states()]
+        assert {same(tree) for tree in trees} == {same(disk.now())}
+        disk.close()
+        assert is_locked(file)
+        # Another file gets the name: whoever has the old one open keeps its locks.
+        put(trees[0], root)
+        assert file.read_bytes() == b"unsynced"
+    assert not is_locked(file)
+
+
+def test_a_file_that_has_lost_its_name_is_read(tmp_path: Path) -> None:
+    """A disk keeps what was removed, as whoever has it open may sync it."""
+    file = tmp_path / "a"
+    file.write_bytes(b"kept")
+    disk = Disk(tmp_path)
+    before = disk.now()
+    file.unlink()
+    file.write_bytes(b"another")
+    assert [each.holds for each in disk.now().values()] == [b"another"]
+    assert [each.thing for each in disk.unsynced()] == ["the bytes of a", "the name a"]
+    put(before, tmp_path)
+    assert file.read_bytes() == b"kept"
+    disk.close()
+
+
+def test_an_error_is_that_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as gone:
+        apart.read(tmp_path / "none")
+    assert (gone.value.errno, gone.value.filename) == (errno.ENOENT, str(tmp_path / "none"))
+    with pytest.raises(IsADirectoryError):
+        apart.write(tmp_path, b"")
+    assert apart.read_all([]) == {}
+
+
+def test_no_other_module_of_the_suite_opens_files_of_a_warehouse() -> None:
+    """The next test that is written must not end the locks of a database. These modules open other files."""
+    own = {"apart.py", "proof.py", "manifest.py", "memory.py", "sight.py", "effects.py", "sockets.py", "forks.py"}
+    # `committer.open()` and `lake.open(location)` open no file.
+    opens = re.compile(r"(?<!def )(?<![\w.])open\(|\b(read_bytes|write_bytes|copyfile|copy2|copytree|memory_map)\(")
+    found = [
+        f"{module.relative_to(SUITE)}:{number}: {line.strip()}"
+        for module in SUITE.rglob("*.py")
+        if module.name not in own
+        for number, line in enumerate(module.read_text(encoding="utf-8").splitlines(), start=1)
+        if opens.search(line)
+    ]
+    assert found == []
