@@ -93,6 +93,34 @@ def test_metadata_of_columns_do_not_count(lake: Lake) -> None:
     expect(table.ids, ids_of(0), "rows of a table that was created with metadata of columns")
 
 
+def test_ids_of_columns_are_the_tables_own(lake: Lake) -> None:
+    """Rows that came from files of Parquet bring the ids that columns had there. They mean nothing here: the table is
+    the same without them, and two columns with one id stay two."""
+    taken = {"PARQUET:field_id": "1"}
+    made = {
+        name: lake.create(pa.schema([field.with_metadata(noted) for field in SCHEMA]), name)
+        for name, noted in (("db.plain", None), ("db.noted", taken))
+    }
+    plain, noted = made.values()
+    expect(noted.info.schema_fingerprint, plain.info.schema_fingerprint, "the fingerprint of a table with foreign ids")
+    noted.append(0)
+    expect(
+        noted.read(), pa.Table.from_batches([batch(ids_of(0))]), "rows of a table whose columns had one id elsewhere"
+    )
+    if not support_of(lake.plugin.features, Feature.ADD_COLUMN).full:
+        return
+    for table, field in ((plain, EXTRA), (noted, EXTRA.with_metadata(taken))):
+        lake.storage.catalog().alter_table(table.path, [AddColumn(field)])
+    expect(
+        noted.info.schema_fingerprint, plain.info.schema_fingerprint, "the fingerprint after a column with a foreign id"
+    )
+    rows = batch(ids_of(1)).append_column(EXTRA, pa.array(["e"] * 5))
+    noted.publish_arrow([rows], token(1))
+    read = noted.read().sort_by("id")
+    expect(read["extra"].to_pylist(), [None] * 5 + ["e"] * 5, "values of a column that had the id of another elsewhere")
+    expect(read["id"].to_pylist(), ids_of(0) + ids_of(1), "rows beside a column that had their id elsewhere")
+
+
 @pytest.mark.needs(Feature.UPSERT)
 def test_a_key_keeps_its_order(lake: Lake) -> None:
     """It is the order in which rows are sorted, or hashed, by whoever merges them."""

@@ -158,6 +158,37 @@ def test_a_look_of_an_operation_fails(
     expect(seen(lake, BESIDE), beside, f"what a reader finds in the table beside the one to {operation.name}")
 
 
+def test_a_look_at_what_lies_in_a_tables_place_fails(
+    table: Table,
+    looks: Callable[[], AbstractContextManager[Looks]],
+    unproven: Callable[[str, str], None],
+    pytestconfig: pytest.Config,
+) -> None:
+    """Somebody's file lies in the folder of a table to be. Where that refuses the table, a look that fails makes none
+    of it either: its file would be one of the table's."""
+    folder = local_folder(table.info.location)
+    if folder is None or table.path.table not in folder.name:
+        unproven("looks that fail where something else lies", "the table is in no local folder of its name")
+        return
+    listed = table.lake.storage.catalog().list_tables()
+    (folder.with_name(folder.name.replace(table.path.table, "notes", 1)) / "theirs").mkdir(parents=True)
+    with looks() as looked:
+        looked.ask("make", table="db.notes")  # what is done the first time only
+        whole = looked.ask("make", table="db.notes")
+        if went_well(whole.answer):
+            return  # it is made beside
+        for at in _some(whole, pytestconfig):
+            run = looked.ask("make", at=at, table="db.notes")
+            told = f"{looked.told(run)}, as a table is made where something of somebody else's lies"
+            assert run.answer is not None, f"{told}: the process died"
+            assert not went_well(run.answer), f"{told}: expected a refusal as without it, and the table was made"
+            assert run.answer.get("refused") not in ("Conflict", "UnknownOutcome"), (
+                f"{told}: expected a refusal as without it, or an error of the storage, found {run.answer}"
+            )
+    found = table.lake.storage.catalog().list_tables()
+    expect(found, listed, "the tables, after looks failed where something of somebody else's lies")
+
+
 def _is_done_or_not(asked: Asked, run: Run, told: str) -> None:
     _is_no_answer(run.answer, f"{told}, and who asked for it")
     try:

@@ -143,6 +143,21 @@ def test_a_folder_with_an_odd_name(in_store: InStore, name: str) -> None:
     expect(outside, [], f"keys outside of the folder {FOLDERS[name]!r}")
 
 
+def test_a_whole_bucket(in_store: InStore) -> None:
+    """A warehouse may be a bucket, without a folder in it; or that is refused, and nothing is made there."""
+    stored = in_store()
+    whole = replace(stored.lake, location=stored.bucket.warehouse.rpartition("/")[0])
+    try:
+        table = whole.create()
+    except LaketierError:
+        expect(stored.keys(), [], f"keys of the bucket after the warehouse {whole.location} was refused")
+        return
+    table.append(0)
+    expect(table.append(0).outcome, RoundOutcome.ALREADY_THERE, "a replay in a warehouse that is a whole bucket")
+    expect(table.ids, ids_of(0), "rows of a warehouse that is a whole bucket")
+    expect([*map(str, whole.storage.catalog().list_tables())], ["db.t"], "the tables of a warehouse that is a bucket")
+
+
 def test_a_listing_comes_in_pages(in_store: InStore, request: pytest.FixtureRequest) -> None:
     """As it does of many keys: whoever takes the first page for all loses tables, versions and rows."""
     stored = in_store()

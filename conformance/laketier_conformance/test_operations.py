@@ -24,11 +24,13 @@ from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
 from laketier_conformance.interposed.supervisor import KILL, LOSE
-from laketier_conformance.lake import Lake
+from laketier_conformance.lake import Lake, ids_of
 from laketier_conformance.operations import APPENDS, BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
 from laketier_conformance.seen import seen
 
 PATIENCE_SECONDS = 1.0
+_FIRST = 3
+"""Steps at which another table is made: on its way it finds, or makes, the folders of both."""
 Of = tuple[int, int]
 """At most so many steps, drawn by a seed."""
 
@@ -118,6 +120,38 @@ def test_a_rival_asks_for_the_same(
             table = lake.table(asked.request["table"])
             epoch = -1 if (mark := table.watermark("later")) is None else mark.token.epoch
             expect(table.append(epoch + 1, [7], pipeline="later").rows, 1, f"{told}: rows of the next round")
+
+
+def test_another_table_is_made_meanwhile(
+    lake: Lake,
+    runs: Interposed,
+    children: Callable[[int], list[Child]],
+    pytestconfig: pytest.Config,
+) -> None:
+    """Two processes make two tables, the first ones of their database: the second does all of it before some step of
+    the first. Neither takes what the other one made on the way, such as a folder of both, for a failure."""
+    whole = runs.run(at=NOWHERE, but=SYNCS, do="make", table="whole.t")
+    assert went_well(whole.answer), f"a request to create goes well: found {whole.answer}"
+    most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    for at in sorted({*range(_FIRST), *spread(len(whole.steps), most and _FIRST, seed)}):
+        rivals: list[Child] = []
+
+        def rival(rivals: list[Child] = rivals, table: str = f"db{at}.beside") -> None:
+            rivals.extend(children(1))
+            rivals[0].begin(lake, "make", table=table)
+            rivals[0].answers_within(PATIENCE_SECONDS)
+
+        run = runs.run(at=at, but=SYNCS, do="make", table=f"db{at}.t", meanwhile=rival)
+        told = f"a table is created, {runs.told(run, 'another one of its database came before')}"
+        for who, answer in [("it", run.answer), *(("the other", each.answer()) for each in rivals)]:
+            assert went_well(answer), f"{told}, and {who} ended with {answer}"
+        for each in rivals:
+            each.stop()
+        names = [f"db{at}.beside", f"db{at}.t"] if rivals else [f"db{at}.t"]
+        expect([*map(str, lake.storage.catalog().list_tables(f"db{at}"))], names, f"{told}: the tables of the database")
+        table = lake.table(f"db{at}.t")
+        table.append(0)
+        expect(table.ids, ids_of(0), f"{told}: rows of the table after its first round")
 
 
 def _rival(asked: Asked, children: Callable[[int], list[Child]]) -> Child:

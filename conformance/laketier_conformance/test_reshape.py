@@ -10,8 +10,10 @@ import pytest
 
 from laketier.spi import (
     AddColumn,
+    Conflict,
     Feature,
     IncompatibleTable,
+    LaketierError,
     Leaf,
     Op,
     PartitionField,
@@ -21,10 +23,12 @@ from laketier.spi import (
     TableInfo,
     TableNotFound,
     TablePath,
+    UnknownOutcome,
+    UnsupportedType,
     WidenColumn,
 )
 from laketier.tiering import RoundOutcome
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, token
 
 NARROW = pa.schema(
@@ -33,6 +37,16 @@ NARROW = pa.schema(
 _WIDE = {"count": pa.int64(), "ratio": pa.float64(), "price": pa.decimal128(18, 2)}
 WIDEN = [WidenColumn(name, kind) for name, kind in _WIDE.items()]
 RENAME = [RenameColumn("name", "title")]
+WIDER = (
+    (pa.decimal128(38, 2), pa.decimal256(60, 2)),
+    (pa.decimal128(9, 2), pa.decimal128(38, 2)),
+    (pa.uint32(), pa.uint64()),
+    (pa.float16(), pa.float32()),
+    (pa.int8(), pa.int16()),
+)
+"""Pairs of types, of which some formats hold only the first."""
+ODD = (pa.decimal256(60, 4), pa.duration("us"), pa.null(), pa.dictionary(pa.int32(), pa.string()), pa.float16())
+"""Types that some formats do not hold."""
 
 SMALL: dict[str, list[Any]] = {
     "id": [1, 2, 3],
@@ -72,6 +86,20 @@ def test_a_column_that_came_later_is_read_alone(table: Table) -> None:
     expect(found, [7, *[None] * 6], "the only column, which came after some rows")
     missing = table.read(columns=("more",), filters=(Leaf("more", Op.IS_NULL),))
     expect(missing.num_rows, 6, "the number of rows of the only column, which are null or came before it")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_no_column_is_added_of_a_type_that_a_new_table_may_not_have(table: Table) -> None:
+    """Whoever could add it would have a table that nobody can write."""
+    _alter(table, [AddColumn(pa.field("fine", pa.int64()))])  # a format without it refuses here
+    for number, kind in enumerate(ODD):
+        try:
+            table.lake.create(pa.schema([("id", pa.int64()), ("v", kind)]), f"db.odd{number}")
+        except UnsupportedType:
+            doing = f"a column of {kind} is added, which a new table may not have"
+            with refused((UnsupportedType, IncompatibleTable), doing):
+                _alter(table, [AddColumn(pa.field("v", kind))])
+            expect(table.info.schema.names, [*SCHEMA.names, "fine"], f"the columns after {doing}, and refused")
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)
@@ -167,6 +195,35 @@ def test_files_staged_before_a_wider_type_are_refused(numbers: Table) -> None:
         SMALL["count"] * 2,
         "values after rows of a narrower type were staged again",
     )
+
+
+@pytest.mark.needs(Feature.WIDEN_TYPE)
+def test_no_column_gets_a_type_that_a_new_table_may_not_have(numbers: Table) -> None:
+    """Its rows could be neither written nor read. One that a new table may have is given, or refused, too."""
+    _alter(numbers, [WIDEN[0]])  # a format without it refuses here
+    for number, (narrow, wide) in enumerate(WIDER):
+        made = _made_of(numbers.lake, f"db.narrow{number}", narrow)
+        if made is None:
+            continue
+        may = _made_of(numbers.lake, f"db.wide{number}", wide) is not None
+        doing = f"a column of {narrow} gets the type {wide}, which a new table {'may' if may else 'may not'} have"
+        try:
+            _alter(made, [WidenColumn("v", wide)])
+        except (Conflict, UnknownOutcome) as error:
+            pytest.fail(f"{doing}: {told(error)}, which tells of a race")
+        except LaketierError:
+            expect(made.info.schema.field("v").type, narrow, f"the type of a column after a change: {doing}")
+        else:
+            assert may, f"{doing}: expected a refusal, and it was done"
+
+
+def _made_of(lake: Lake, name: str, kind: pa.DataType) -> Table | None:
+    """A table with a column of a type. None where the format does not hold it as it is."""
+    try:
+        made = lake.create(pa.schema([("id", pa.int64()), ("v", kind)]), name)
+    except UnsupportedType:
+        return None
+    return made if made.info.schema.field("v").type == kind else None
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN)

@@ -3,6 +3,7 @@ one, and a reader never gets fewer rows."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -115,6 +116,37 @@ def test_a_file_of_another_table_lies_in_its_place(lake: Lake, unproven: Callabl
                 expect(ids, None if ids is None else whole, f"rows where {file.name} is another table's")
                 expect(epoch, None if epoch is None else 2, f"the epoch where {file.name} is another table's")
     expect(tables[0].ids, whole, "the files are back as they were, and so are the rows")
+
+
+def test_a_document_lies_in_the_place_of_another(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """As a script leaves it that mixed names up. A document with the kit's checksum says which one it is, so a table of
+    these tells all of its rows and its newest epoch, or refuses."""
+    for number in range(4):
+        table.append(number)
+    root = local_folder(table.info.location)
+    if root is None:
+        unproven("documents in each other's place", "the table is in no local folder")
+        return
+    before = contents(root)
+    documents = sorted(file for file, content in before.items() if is_sealed(content))
+    whole = [i for number in range(4) for i in ids_of(number)]
+    for file, other in itertools.permutations(documents, 2):
+        if file.parent != other.parent:
+            continue
+        # Once alone, and once as if those who name it had been told: an older one names none of these.
+        forgeries: list[Mapping[Path, bytes]] = [{file: before[other]}]
+        if other.name < file.name:
+            forgeries.append(resealed(before, file, before[other]))
+        for changed in forgeries:
+            for name, content in changed.items():
+                name.write_bytes(content)
+            ids, epoch, errors = _told(table)
+            restore(root, before)
+            what = f"where {file.name} holds what {other.name} held"
+            assert not errors, f"{what}, that is told by {'; '.join(errors)}"
+            expect(ids, None if ids is None else whole, f"rows {what}")
+            expect(epoch, None if epoch is None else 3, f"the epoch {what}")
+    expect(table.ids, whole, "the files are back as they were, and so are the rows")
 
 
 _IDENTITY = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")

@@ -35,7 +35,7 @@ from laketier_iceberg.features import FEATURES
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
-from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
+from laketier_iceberg.types import check_types, to_arrow, to_iceberg, type_to_iceberg, without_ids
 from laketier_iceberg.unread import is_unreadable, refusal
 
 if TYPE_CHECKING:
@@ -320,7 +320,10 @@ def _properties(descriptor: TableDescriptor) -> dict[str, str]:
 
 
 def _reshape(update: UpdateSchema, old: pa.Field, new: pa.Field) -> None:
+    import pyarrow as pa
+
     if not old.type.equals(new.type):
+        check_types(pa.schema([new]))
         kind = type_to_iceberg(new.type, itertools.count(1))
         update.update_column((old.name,), field_type=kind)
     if old.name != new.name:
