@@ -19,7 +19,7 @@ from laketier.tables import prepare_table
 from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, write_task
 from laketier_verification.lakes import SCHEMA, rows_of
 
-FEW, EPOCHS = 5, 8
+FEW, EPOCHS = 3, 8
 TRIES = 40
 CATALOG = "s3"
 SHARE = 0.08

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from depth import sizes
 from laketier.registry import Lake
 from laketier.spi import IndexKind, IndexMode, IndexSpec
 from laketier_verification.lakes import append, lake_at
@@ -27,7 +28,6 @@ pytest.importorskip("laketier_lance")
 COLUMNS = ("text", "head")
 QUESTIONS = 15
 BEST = 50
-PARTS = (2, 4, 8)
 SIMPLE = {"base_tokenizer": "simple", "with_position": True}
 ICU = {"base_tokenizer": "icu", "with_position": True, "stem": False, "remove_stop_words": False}
 NGRAM = {"base_tokenizer": "ngram", "with_position": True, "min_ngram_length": 2, "max_ngram_length": 2}
@@ -112,22 +112,28 @@ def _answered(found: dict[str, Agreement]) -> int:
     return sum(counts.values()) if all(counts.values()) else pytest.fail(f"none found anything: {counts}")
 
 
+@sizes("counts", (4,), (2, 8))
 @pytest.mark.parametrize(
     ("language", "options"), [("English", SIMPLE), ("Chinese", ICU), ("Chinese", NGRAM)], ids=["simple", "icu", "ngram"]
 )
-def test_parts_answer_as_one_piece(tmp_path: Path, language: str, options: dict[str, Any]) -> None:
+def test_parts_answer_as_one_piece(
+    tmp_path: Path, language: str, options: dict[str, Any], counts: tuple[int, ...]
+) -> None:
     documents = Documents(tmp_path, language, options)
     for number in range(8):
         documents.append(number * 250, (number + 1) * 250, number)
     expected = documents.alone()
-    for parts in PARTS:
+    for parts in counts:
         assert documents.index(parts) == parts
         found = _agreements(expected, documents.answers())
         assert {kind: said.different for kind, said in found.items() if not said.agrees} == {}
         assert _answered(found) > len(KINDS) * QUESTIONS // 2
 
 
-@pytest.mark.parametrize(("language", "options"), [("English", SIMPLE), ("Chinese", ICU)], ids=["simple", "icu"])
+@pytest.mark.parametrize(
+    ("language", "options"),
+    [pytest.param("English", SIMPLE, id="simple"), pytest.param("Chinese", ICU, id="icu", marks=pytest.mark.deep)],
+)
 def test_an_index_that_followed_a_stream_answers_as_a_new_one(
     tmp_path: Path, language: str, options: dict[str, Any]
 ) -> None:

@@ -133,7 +133,7 @@ def test_merged_words_have_the_scores_of_a_fresh_build(texts, appends: int) -> N
     ("kind", "appends"),
     [
         *((kind, 20) for kind in KINDS if kind is not IndexKind.NGRAM),
-        (IndexKind.NGRAM, 6),  # Lance takes half a second for the smallest of them, and a hundred take three minutes
+        (IndexKind.NGRAM, 3),  # Lance takes half a second for the smallest of them, and a hundred take three minutes
         *(pytest.param(kind, 20 if kind is IndexKind.NGRAM else 100, marks=pytest.mark.deep) for kind in KINDS),
     ],
 )

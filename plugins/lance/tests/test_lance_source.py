@@ -209,14 +209,14 @@ def typed(predicate):
 
 def test_what_is_pushed_keeps_exactly_the_rows_that_arrow_keeps(values):
     schema = values.open().schema.remove_metadata()
-    everything = pads.dataset(values.scan())
+    everything, dataset = pads.dataset(values.scan()), values.open()
     leaves = [leaf for leaf in predicates() if to_sql(leaf, schema) is not None]
     assert {leaf.column for leaf in leaves} == set(VALUES)
     partner = Leaf("i8", Op.GT, 0)
     for leaf in leaves:
         for predicate in (leaf, Not(leaf), Or((leaf, partner)), Not(And((leaf, partner)))):
             sql = to_sql(predicate, schema)
-            found = values.open().to_table(filter=sql, columns=["i8"])
+            found = dataset.to_table(filter=sql, columns=["i8"])
             assert found.equals(everything.to_table(filter=to_arrow(typed(predicate)), columns=["i8"])), (
                 predicate,
                 sql,

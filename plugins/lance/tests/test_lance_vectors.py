@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from depth import deep_where
+from depth import deep_where, sizes
 from laketier.maintenance.index_builds import build_in_processes, build_index
 from laketier.spi import (
     ConfigError,
@@ -172,29 +172,35 @@ def is_whole(kind: IndexKind, metric: str) -> bool:
     return "sq" in kind or ("pq" in kind and metric == "dot")
 
 
+@sizes("counts", (1, 4), (2, 8))
 @pytest.mark.parametrize(("kind", "metric"), crossed(CODES))
-def test_answers_are_those_of_a_single_build_with_the_same_model(vectors, kind: IndexKind, metric: str) -> None:
+def test_answers_are_those_of_a_single_build_with_the_same_model(
+    vectors, kind: IndexKind, metric: str, counts: tuple[int, ...]
+) -> None:
     model = planned(vectors, spec(kind, metric=metric)).builder.model
     vectors.open().create_index("v", LANCE_KINDS[kind], name="v_idx", **model.arguments())
     probes = (1, 4, model.num_partitions)
     expected = [ranked(vectors, metric, nprobes=nprobes) for nprobes in probes]
     assert sum(len(each) for each in expected[-1]) > 300
     vectors.open().drop_index("v_idx")
-    for parts in (4,) if is_whole(kind, metric) else (1, 2, 4, 8):
+    for parts in (4,) if is_whole(kind, metric) else counts:
         info = create(vectors, spec(kind, metric=metric), parts, IndexMode.REPLACE, model)
         assert len(info.segments) == (1 if is_whole(kind, metric) else parts)
         assert [ranked(vectors, metric, nprobes=nprobes) for nprobes in probes] == expected
 
 
+@sizes("counts", (4,), (1, 2, 8))
 @pytest.mark.parametrize(("kind", "metric"), crossed(GRAPHS))
-def test_graphs_recall_as_much_as_those_of_a_single_build(vectors, kind: IndexKind, metric: str) -> None:
+def test_graphs_recall_as_much_as_those_of_a_single_build(
+    vectors, kind: IndexKind, metric: str, counts: tuple[int, ...]
+) -> None:
     asked = spec(kind, metric=metric, num_partitions=4)
     model = planned(vectors, asked).builder.model
     nearest = exact(metric, hashed())
     vectors.open().create_index("v", LANCE_KINDS[kind], name="v_idx", **model.arguments())
     expected = recall(answers(vectors, metric, nprobes=4, refine_factor=8), nearest)
     vectors.open().drop_index("v_idx")
-    for parts in (4,) if is_whole(kind, metric) else (1, 2, 4, 8):
+    for parts in (4,) if is_whole(kind, metric) else counts:
         create(vectors, asked, parts, IndexMode.REPLACE, model)
         found = recall(answers(vectors, metric, nprobes=4, refine_factor=8), nearest)
         assert found >= expected - 0.01
@@ -267,8 +273,9 @@ def search(table, query, k: int = 10, filters=(), **more):
     return found.rows["id"].to_pylist(), found.rows["_distance"].to_pylist(), found.explain
 
 
+@sizes("count", 12, 40)
 @pytest.mark.parametrize(("kind", "metric"), crossed(CODES + GRAPHS))
-def test_a_search_finds_what_a_look_at_each_row_finds(vectors, kind: IndexKind, metric: str) -> None:
+def test_a_search_finds_what_a_look_at_each_row_finds(vectors, kind: IndexKind, metric: str, count: int) -> None:
     """All partitions, many candidates: segments, rows without an index, and filters, beside numpy."""
     for tail in (0, 200):
         if tail:
@@ -283,13 +290,13 @@ def test_a_search_finds_what_a_look_at_each_row_finds(vectors, kind: IndexKind, 
             among = np.arange(len(rows))[:: 2 if even else 1]
             filters = [Leaf("id", Op.IN, [int(each) for each in among])] if even else []
             hits = 0
-            for query, true in zip(questions(), exact(metric, rows[among]), strict=True):
+            for query, true in zip(questions()[:count], exact(metric, rows[among])[:count], strict=True):
                 ids, far, explain = search(vectors, query, filters=filters, nprobes=4, refine=20)
                 assert (explain.rows_flat, [each.name for each in explain.indexes]) == (tail, ["v_idx"])
                 assert far == sorted(far)
                 np.testing.assert_allclose(far, distances(metric, rows[ids], query), rtol=2e-3, atol=2e-3)
                 hits += len(set(ids) & {int(among[each]) for each in true})
-            assert hits >= 0.98 * 10 * len(questions()), (kind, metric, tail, even, hits)
+            assert hits >= 0.98 * 10 * count, (kind, metric, tail, even, hits)
 
 
 def test_ef_reaches_the_library(vectors) -> None:

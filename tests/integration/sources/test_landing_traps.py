@@ -141,14 +141,17 @@ def test_parquet_whose_page_is_a_bomb(zone: Path) -> None:
     assert "max-block-bytes = 1,048,576" in bad[0].error
 
 
-def test_parquet_whose_dictionary_is_a_bomb_is_read_in_small_batches(zone: Path) -> None:
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000, pa.int32()), pa.array(["x" * MIB]))
+def test_parquet_whose_dictionary_is_a_bomb_is_read_in_small_batches(
+    zone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_pages, "_BATCH_BYTES", 64 * MIB)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 200, pa.int32()), pa.array(["x" * MIB]))
     land_bytes(zone, "f", parquet(pa.table({"v": texts}), compression="zstd", store_schema=False))
     log = log_of(zone, {})
     [split] = log.plan(all_of(log))
     sizes = [(batch.num_rows, batch.nbytes) for batch in log.read(split)]
-    assert sum(rows for rows, _ in sizes) == 3_000
-    assert max(size for _, size in sizes) <= 1100 * MIB
+    assert sum(rows for rows, _ in sizes) == 200
+    assert max(size for _, size in sizes) <= 70 * MIB
 
 
 @pytest.mark.parametrize("what", ["fixed length", "lists", "prefixes"])
