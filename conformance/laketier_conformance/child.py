@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import sys
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,10 +18,13 @@ from typing import Any, TextIO
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import (
     AddColumn,
+    Conflict,
     LaketierError,
     PartitionField,
+    Refused,
     TableDescriptor,
     TableNotFound,
+    Watermark,
     WidenColumn,
     WriteMode,
     unpack,
@@ -92,6 +96,19 @@ def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     staged = table.stage_arrow([pa.record_batch(columns, schema=SCHEMA)], mode=WriteMode.UPSERT)
     result = tiering.commit([replace(staged, replaced=tuple(request["replaced"]))])
     return {"outcome": result.outcome.name}
+
+
+def _publish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """One bare publish of a message, without the loop. ``certain``: whether its error says that nothing landed."""
+    table = lake.table(request["table"])
+    try:
+        with closing(table.committer(commit_id=request["commit"])) as committer:
+            state = committer.open()
+            staged = unpack(table.factory.write_result_serializer, base64.b64decode(request["message"]))
+            committer.publish(state, [staged], Watermark(token(request["epoch"]), request["commit"]))
+    except Exception as error:  # noqa: BLE001 - the parent decides what it means
+        return {"failed": f"{type(error).__name__}: {error}", "certain": isinstance(error, Conflict | Refused)}
+    return {"published": request["epoch"]}
 
 
 def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
@@ -303,6 +320,7 @@ def _read_much(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str
 
 _REQUESTS = {
     "round": _round,
+    "publish": _publish,
     "replace": _replace,
     "rounds": _rounds,
     "documents": child_indexes.documents,

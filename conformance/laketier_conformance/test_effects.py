@@ -6,16 +6,20 @@ Nobody has to name these steps: the kernel does. Where it can't, these tests are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import base64
+import errno
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import pytest
 
+from laketier.spi import DeliveryLevel, new_attempt_id
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.delivery import made_whole
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS, WRITES
+from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.runs import (
     Interposed,
@@ -90,6 +94,42 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
                 left = cuts.survivors("db.t", epoch)
                 expect(left, _expected(epoch + 1), f"{told}: the round was answered, then the power was cut: the rows")
         _made_whole(table, epoch, told)
+
+
+@pytest.mark.parametrize(
+    ("error", "only"),
+    [(errno.EIO, None), (errno.ETIMEDOUT, CHANGES_OF_NAMES), (errno.EACCES, CHANGES_OF_NAMES)],
+    ids=["error", "time-out", "denied"],
+)
+def test_an_error_of_an_effect_is_no_conflict(
+    table: Table, runs: Interposed, error: int, only: Container[str] | None
+) -> None:
+    """Each effect of a bare publish fails, each change of a name times out or is denied, and nobody else commits. So
+    publish answers and has landed, or raises an error from which nobody can tell: a conflict or a refusal would say
+    that its files may be deleted."""
+    staged: dict[int, list[int]] = {}
+
+    def publish(number: int) -> dict[str, Any]:
+        staged[number] = ids_of(number)
+        message = base64.b64encode(table.stage(ids_of(number))).decode()
+        commit = new_attempt_id()
+        return {"do": "publish", "table": "db.t", "epoch": number, "commit": commit, "message": message}
+
+    rows: list[int] = []
+    exactly_once = table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
+    for number, run in enumerate(failed_at_each(runs, publish, error, only)):
+        told = runs.told(run, f"{errno.errorcode[error]} from")
+        assert run.answer is not None, f"{told}: the process died"
+        said, found = run.answer.get("failed", ""), table.ids
+        assert not run.answer.get("certain"), f"{told}, and no other commit came: publish said {said}"
+        whole = rows + staged[number]
+        assert found in (rows, whole) or not exactly_once, f"{told}: a part is there: found {found}"
+        assert said or found == whole, f"{told}: publish told of a success, and it did not land: found {found}"
+        rows = found
+        mark = table.watermark()
+        if exactly_once:
+            epoch = None if mark is None else mark.token.epoch
+            assert (epoch == number) is (found == whole), f"{told}: rows {found}, and the watermark is of epoch {epoch}"
 
 
 def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:

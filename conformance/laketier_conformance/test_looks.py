@@ -6,6 +6,8 @@ Nobody has to name these looks: the kernel does. Where it can't, these tests are
 
 from __future__ import annotations
 
+import errno
+import itertools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -29,6 +31,8 @@ ANSWERS = (
 )  # fmt: skip
 """Errors that say how a table is, and on which a caller acts: it makes the table anew, deletes what it staged, or tells
 its user to restore a backup."""
+ERRORS = (errno.EIO, errno.EACCES)
+"""What a look ends in. The second is one that listings, globs and libraries like to pass over."""
 TIMES = 3
 """So many times the steps of `--lake-steps` are tried: a look that fails costs less than a kill."""
 
@@ -79,8 +83,8 @@ def test_a_look_at_a_table_fails(
         whole = looked.ask("tell", **asked)
         assert whole.answer is not None, f"nothing came upon a request to tell {what}, and the process died"
         assert "told" in whole.answer, f"nothing came upon a request to tell {what}: found {whole.answer}"
-        for at in _some(whole, pytestconfig):
-            run = looked.ask("tell", at=at, **asked)
+        for at, error in itertools.product(_some(whole, pytestconfig), ERRORS):
+            run = looked.ask("tell", at=at, error=error, **asked)
             told = f"{looked.told(run)}, and who asks for {what}"
             _is_no_answer(run.answer, told)
             if went_well(run.answer):
@@ -107,6 +111,14 @@ def _some(whole: Run, config: pytest.Config) -> list[int]:
     each = firsts_and_lasts(whole.steps)
     chosen = spread(len(each), TIMES * config.getoption("lake_steps"), config.getoption("lake_seed"))
     return [each[at] for at in chosen]
+
+
+def _failing(whole: Run, config: pytest.Config) -> list[tuple[int, int]]:
+    """These numbers, and what each look ends in: with ``--lake-steps=0`` each error in turn, else one by the seed."""
+    some = _some(whole, config)
+    if not config.getoption("lake_steps"):
+        return list(itertools.product(some, ERRORS))
+    return [(at, ERRORS[(at + config.getoption("lake_seed")) % len(ERRORS)]) for at in some]
 
 
 def _is_no_answer(answer: Mapping[str, Any] | None, told: str) -> None:
@@ -151,9 +163,9 @@ def test_a_look_of_an_operation_fails(
         whole = looked.ask(**first.request)
         assert went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
         first.judge(f"a request to {operation.name}", True, first.seen)
-        for number, at in enumerate(_some(whole, pytestconfig), start=1):
+        for number, (at, error) in enumerate(_failing(whole, pytestconfig), start=1):
             asked = Asked.of(operation, lake, number)
-            run = looked.ask(at=at, **asked.request)
+            run = looked.ask(at=at, error=error, **asked.request)
             _is_done_or_not(asked, run, f"{operation.name}, {looked.told(run)}")
     expect(seen(lake, BESIDE), beside, f"what a reader finds in the table beside the one to {operation.name}")
 

@@ -1,5 +1,5 @@
-"""Each operation beside an append is killed, fails, loses an answer or its power: it is there as a whole or not at all,
-and can be done again.
+"""Each operation beside an append is killed, fails, is done twice or by halves, loses an answer or its power: it is
+there as a whole or not at all, and can be done again.
 
 Nobody has to name its steps: the kernel does. Where it can't, these tests are skipped, and the verdict says so.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +21,12 @@ from laketier_conformance.expect import expect
 from laketier_conformance.foreign import is_less, left_for
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.interposed.files import HALVED
+from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
-from laketier_conformance.interposed.supervisor import KILL, LOSE
+from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, TWICE
 from laketier_conformance.lake import Lake, ids_of
 from laketier_conformance.operations import APPENDS, BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
 from laketier_conformance.seen import seen
@@ -31,6 +34,12 @@ from laketier_conformance.seen import seen
 PATIENCE_SECONDS = 1.0
 _FIRST = 3
 """Steps at which another table is made: on its way it finds, or makes, the folders of both."""
+HAPPENED = {
+    KILL: "killed before",
+    LOSE: "the answer was lost after",
+    TWICE: "done twice:",
+    HALVE: "a short write at",
+}
 Of = tuple[int, int]
 """At most so many steps, drawn by a seed."""
 
@@ -50,9 +59,9 @@ def test_an_operation_is_cut_off(
     unproven: Callable[[str, str], None],
     pytestconfig: pytest.Config,
 ) -> None:
-    """Some of its steps in turn: it is killed before one, one fails, the answer to one is lost. And the power is cut at
-    some moments of a whole one, and after its answer. Of a tool of others half as many: its steps are its own affair,
-    and what the format makes of each is asked all the same."""
+    """Some of its steps in turn: it is killed before one, one fails, one finds itself done, one writes a half, the
+    answer to one is lost. And the power is cut at some moments of a whole one, and after its answer. Of a tool of
+    others half as many: its steps are its own affair, and what the format makes of each is asked all the same."""
     if operation.hook and getattr(harness, operation.hook) is None:
         unproven(f"{operation.name} of others, cut off", f"the harness has no {operation.hook}")
         return
@@ -166,20 +175,31 @@ def _cut_off(cuts: PowerCuts, whole: Run, some: Of, operation: Operation) -> Ite
     kills = [step for step in whole.steps if step.call not in SYNCS]
     each = [step for step, _ in itertools.groupby(whole.steps)]
     sends = [step for step in each if step.is_send]
+    changes = _alone(whole.steps, CHANGES_OF_NAMES)
+    writes = _alone([step for step in whole.steps if not step.is_send], HALVED)
     most, seed = some
-    if most and max(len(kills), len(each), len(sends), len(cuts.within)) > most:
+    if most and max(len(kills), len(each), len(cuts.within)) > most:
         what = "of operations of others" if operation.hook else "of operations that are no append"
         cuts.runs.sight.strides[f"{what}, {most} steps by the seed {seed}; --lake-steps=0 takes each"] = None
     for at in spread(len(kills), *some):
         yield KILL, at, {"but": SYNCS}
     for at in spread(len(each), *some):
         yield errno.EIO, at, {}
+    for at in spread(changes, *some):
+        yield TWICE, at, {"only": CHANGES_OF_NAMES}
+    for at in spread(writes, *some):
+        yield HALVE, at, {"only": HALVED}
     for at in spread(len(sends), *some):
         yield LOSE, at, {"sends": True}
 
 
+def _alone(steps: Iterable[Effect], calls: Container[str]) -> int:
+    """How many steps there are where no other calls count."""
+    return sum(1 for _ in itertools.groupby(step for step in steps if step.call in calls))
+
+
 def _is_cut_off(asked: Asked, run: Run, decided: int, cuts: PowerCuts) -> None:
-    happened = {KILL: "killed before", LOSE: "the answer was lost after"}.get(decided, "EIO from")
+    happened = HAPPENED.get(decided, "EIO from")
     if decided == errno.EIO and run.decided.is_send:
         happened = "a reset of the connection before"
     told = f"{asked.operation.name}, {cuts.runs.told(run, happened)}"

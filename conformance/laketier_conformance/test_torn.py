@@ -139,7 +139,7 @@ def test_a_document_lies_in_the_place_of_another(table: Table, unproven: Callabl
             forgeries.append(resealed(before, file, before[other]))
         for changed in forgeries:
             for name, content in changed.items():
-                name.write_bytes(content)
+                apart.write(name, content)
             ids, epoch, errors = _told(table)
             restore(root, before)
             what = f"where {file.name} holds what {other.name} held"

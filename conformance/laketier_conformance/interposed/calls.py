@@ -108,6 +108,10 @@ LOOKS = (
 )
 
 
+ON_DESCRIPTORS = frozenset(call.name for call in LOOKS if call.descriptor is not None)
+"""Looks at a file that was opened before."""
+
+
 def numbered(calls: Iterable[Call]) -> Mapping[int, Call]:
     """Those that this machine has, by their numbers. Empty where it is not known."""
     machine = platform.machine()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.interposed.calls import ON_DESCRIPTORS
 from laketier_conformance.interposed.effects import Effect, look_of
 from laketier_conformance.interposed.runs import NOWHERE, Run
 from laketier_conformance.interposed.supervisor import Supervisor
@@ -28,6 +29,7 @@ class Looks:
         self._child, self._lake = child, lake
         self._folder = os.path.realpath(folder)
         self._run = Run("")
+        self._error = errno.EIO
         self.first: dict[str, Any] = {}
 
     @classmethod
@@ -45,10 +47,12 @@ class Looks:
             finally:
                 child.stop()
 
-    def ask(self, do: str, *, at: int = NOWHERE, **request: Any) -> Run:
-        """Make one request, and fail its look number ``at``, of which the first is 0, with an input/output error. Looks
-        that are alike and follow each other are one, which fails once."""
+    def ask(self, do: str, *, at: int = NOWHERE, error: int = errno.EIO, **request: Any) -> Run:
+        """Make one request, and fail its look number ``at``, of which the first is 0, with the errno ``error``; who
+        reads an open file is not denied it any more, so that is EIO. Looks that are alike and follow each other are
+        one, which fails once."""
         run = self._run = Run(do, at)
+        self._error = error
         first, self.first = self.first, {}
         try:
             run.answer = self._child.ask(self._lake, do, **first, **request)
@@ -58,7 +62,7 @@ class Looks:
 
     def told(self, run: Run) -> str:
         """For a message: which look failed."""
-        return f"EIO from a look, {run.decided.below(self._lake.location)}"
+        return f"{errno.errorcode[self._error_of(run.decided)]} from a look, {run.decided.below(self._lake.location)}"
 
     def decide(self, look: Effect) -> int:
         """For `Supervisor`: the number of the error in which a look ends, 0 for none."""
@@ -68,7 +72,10 @@ class Looks:
         if run.steps and run.last == look:
             return 0
         run.steps.append(look)
-        return errno.EIO if len(run.steps) - 1 == run.at else 0
+        return self._error_of(look) if len(run.steps) - 1 == run.at else 0
+
+    def _error_of(self, look: Effect) -> int:
+        return errno.EIO if look.call in ON_DESCRIPTORS else self._error
 
 
 def firsts_and_lasts(looks: Sequence[Effect]) -> list[int]:

@@ -151,10 +151,12 @@ def killed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
             return
 
 
-def failed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
-    """Make one request for each step, and fail that step with an input/output error, a send with the end of its
-    connection."""
-    return _until_there_is_none(_at_each(runs, do, decided=errno.EIO))
+def failed_at_each(
+    runs: Interposed, do: Do, error: int = errno.EIO, only: Container[str] | None = None
+) -> Iterator[Run]:
+    """Make one request for each step, and fail that step with the errno ``error``, a send with the end of its
+    connection. Where there is an ``only``, no calls but those are steps."""
+    return _until_there_is_none(_at_each(runs, do, decided=error, only=only))
 
 
 def lost_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
