@@ -42,6 +42,18 @@ RULES = (
         ("test_capabilities.py",),
     ),
     Rule(
+        "other-readers",
+        "A line that a plugin gives for another reader gives the table's rows.",
+        _ENTRY,
+        ("test_capabilities.py::test_lines_for_people_read_the_table",),
+    ),
+    Rule(
+        "findings",
+        "A table that laketier alone wrote has no defects to repair.",
+        _CAPABILITIES,
+        ("test_capabilities.py::test_a_sound_table_has_no_findings",),
+    ),
+    Rule(
         "errors",
         "An error says what happened, where, and what to do next.",
         SPI,

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     ConfigError,
     Feature,
+    FeatureNotSupported,
     LakeSplit,
     LakeStorage,
     LakeStoragePlugin,
@@ -24,7 +30,8 @@ from laketier.spi import (
     new_attempt_id,
     support_of,
 )
-from laketier_conformance import foreign
+from laketier.tiering import RoundOutcome
+from laketier_conformance import foreign, others_read
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
@@ -152,6 +159,47 @@ def test_a_foreign_rollback_is_noticed(
         with refused((RolledBack, WatermarkLost), f"epoch {epoch} is published after somebody took the table back"):
             table.append(epoch)
     assert set(table.ids) <= set(ids_of(0)), "rows after somebody took the table back"
+
+
+def test_lines_for_people_read_the_table(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """What a plugin says of how to open a table elsewhere is run as it stands, where that tool is installed: of two
+    tables each line gives the rows of its own."""
+    orders: list[tuple[str, str]] = []
+    rows: list[list[int]] = []
+    for number, name in enumerate(("db.t", "db.other")):
+        table = lake.create(name=name)
+        table.append(0, ids_of(number), ids_of(number, 1))
+        for tool, line in lake.plugin.open_with(table.info).items():
+            if "spark" not in tool.lower():  # which takes a session
+                orders.append((f"the line for {tool} of {name}", line))
+                rows.append(ids_of(number) + ids_of(number, 1))
+    if not orders:
+        return
+    ran = subprocess.run(
+        [sys.executable, others_read.__file__], input=json.dumps(orders), capture_output=True, text=True, check=False
+    )
+    assert not ran.returncode, f"lines that open tables end their process: found {ran.stderr[-500:]}"
+    for (what, line), expected, answer in zip(orders, rows, json.loads(ran.stdout), strict=True):
+        if "missing" in answer:
+            unproven("lines for other readers", f"{answer['missing']} is not installed")
+            continue
+        assert "ids" in answer, f"{what} is run as it stands: expected its rows, found {answer['error']} from {line}"
+        expect(answer["ids"], expected, f"rows that {what} gives")
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_a_sound_table_has_no_findings(table: Table) -> None:
+    """Whoever looks for defects of a table that laketier alone wrote finds none, and a repair leaves it as it is."""
+    table.append(0)
+    if support_of(table.lake.plugin.features, Feature.ADD_COLUMN).full:
+        table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
+    table.append(1)
+    storage, info = table.lake.storage, table.info
+    expect(list(storage.maintenance(info).findings()), [], "the findings of a table that laketier alone wrote")
+    with suppress(FeatureNotSupported):
+        expect(list(storage.maintenance(info).repair()), [], "what is left after a repair of a table without findings")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows after a look for findings")
+    expect(table.append(1).outcome, RoundOutcome.ALREADY_THERE, "a replay after a look for findings")
 
 
 def test_errors_help(lake: Lake) -> None:

@@ -11,10 +11,11 @@ import itertools
 import time
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import Collected, Feature, OrphanFile, host_time, new_attempt_id, support_of
+from laketier.spi import AddColumn, Collected, Feature, OrphanFile, host_time, new_attempt_id, support_of
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
@@ -93,6 +94,26 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
                 found = sorted(table.read(as_of=line.committed_at)["id"].to_pylist())
                 expected = snapshots[newest_at[line.committed_at]]
                 expect(found, expected, f"the moment of snapshot {line.snapshot_id} is read, as of its newest commit")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_changes_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> None:
+    """Columns are added by hosts of other clocks than those of the rounds between. None is refused, and what comes next
+    is neither taken for older nor lost."""
+    plugins = packages(table, harness)
+    for epoch, (changer, driver) in enumerate([(0, 0), (10 * DAY, -10 * DAY), (-10 * DAY, 0), (DAY, -10 * DAY)]):
+        with off(changer, plugins):
+            table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field(f"c{epoch}", pa.int64()))])
+        with off(driver, plugins):
+            what = f"a round {driver} ms off the time, after a change {changer} ms off"
+            expect(table.append(epoch).outcome, RoundOutcome.PUBLISHED, f"the outcome of {what}")
+            expect(table.append(epoch).outcome, RoundOutcome.ALREADY_THERE, f"the outcome of a replay of {what}")
+    expect(table.ids, [i for each in range(4) for i in ids_of(each)], "rows after changes of hosts whose clocks differ")
+    expect(table.info.schema.names[-4:], [f"c{each}" for each in range(4)], "columns that such hosts added")
+    features = table.lake.plugin.features
+    if support_of(features, Feature.HISTORY).full:
+        times = [line.committed_at for line in table.history.snapshots(20) if line.committed_at is not None]
+        expect(times, sorted(times, reverse=True), "the moments of commits never go back, whatever the clocks do")
 
 
 def test_the_storage_tells_the_time(table: Table, harness: Harness) -> None:

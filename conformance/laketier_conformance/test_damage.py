@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from laketier.spi import AddColumn, Conflict, Feature, LaketierError, UnknownOutcome, support_of
 from laketier_conformance import apart
-from laketier_conformance.expect import told
+from laketier_conformance.expect import expect, told
 from laketier_conformance.forged import forged, resealed
-from laketier_conformance.lake import Table, read_plan
+from laketier_conformance.lake import Table, ids_of, read_plan
 from laketier_conformance.outside import contents, local_folder, restore
 
 
@@ -43,7 +43,7 @@ def _siblings(files: Mapping[Path, bytes]) -> list[tuple[Path, Path]]:
     return [pair for kind in kinds.values() for pair in zip(kind[1:], kind, strict=False)]
 
 
-def _looks(table: Table) -> Mapping[str, Callable[[], object]]:
+def _looks(table: Table) -> dict[str, Callable[[], object]]:
     features = table.lake.plugin.features
 
     def committer() -> None:
@@ -105,10 +105,14 @@ def _judge(what: str, looks: Mapping[str, Callable[[], object]]) -> None:
 
 def _two_commits(table: Table) -> None:
     table.append(0)
-    if support_of(table.lake.plugin.features, Feature.ADD_COLUMN).full:
+    if _adds_columns(table):
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
     else:
         table.append(1)
+
+
+def _adds_columns(table: Table) -> bool:
+    return support_of(table.lake.plugin.features, Feature.ADD_COLUMN).full
 
 
 def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], None]) -> None:
@@ -128,6 +132,27 @@ def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], 
         apart.write(file, HARMS[harm](before[file]))
         _judge(f"{file.name} is {harm}", looks)
         restore(root, before)
+
+
+def test_each_file_beside_the_tables_is_written_over(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """What a warehouse keeps for all of its tables, such as a database that is its catalog."""
+    _two_commits(table)
+    root, home = local_folder(table.info.location), local_folder(table.lake.location)
+    if root is None:
+        unproven("damaged files beside the tables", "the table is in no local folder")
+        return
+    own = contents(root)
+    before = {file: content for file, content in contents(home).items() if file not in own}
+    looks = _looks(table)
+    looks |= {"the tables are listed": lambda: table.lake.storage.catalog().list_tables()}
+    looks |= {"its version is asked for": lambda: table.lake.storage.catalog().table_version(table.path)}
+    for file in sorted(before):
+        for harm, harmed in HARMS.items():
+            apart.write(file, harmed(before[file]))
+            _judge(f"{file.name} is {harm}", looks)
+            for each, content in before.items():
+                apart.write(each, content)
+    expect(table.ids, ids_of(0) + ([] if _adds_columns(table) else ids_of(1)), "the rows, where all is as it was")
 
 
 def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str, str], None]) -> None:

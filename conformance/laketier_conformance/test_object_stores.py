@@ -48,9 +48,15 @@ def test_rounds(in_store: InStore, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     stored = in_store()
     table = stored.lake.create()
     features = stored.lake.plugin.features
+    versions: list[str | None] = [None]
     for number, (epoch, pipeline) in enumerate([(0, "p"), (0, "q"), (1, "p")]):
         found = table.append(epoch, ids_of(number), pipeline=pipeline).outcome
         expect(found, RoundOutcome.PUBLISHED, f"epoch {epoch} of pipeline {pipeline!r} in a store")
+        version = stored.lake.storage.catalog().table_version(table.path)
+        assert version is None or version not in versions, "a commit in a store gives a table another version, or none"
+        again = stored.lake.storage.catalog().table_version(table.path, version)
+        expect(again, version, "the version of a table in a store that did not change, to who knew it")
+        versions.append(version)
     expect(table.append(1, ids_of(2)).outcome, RoundOutcome.ALREADY_THERE, "a replay in a store")
     rows = [i for epoch in range(3) for i in ids_of(epoch)]
     expect(table.ids, rows, "rows of two pipelines in a store")
