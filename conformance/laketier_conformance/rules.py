@@ -262,7 +262,7 @@ RULES = (
         "incremental-read",
         "A range of versions gives the rows that its commits appended, each once.",
         _CAPABILITIES,
-        ("test_changes.py",),
+        ("test_changes.py", "test_layout_changes.py"),
     ),
     Rule(
         "expiry",

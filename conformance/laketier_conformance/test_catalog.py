@@ -22,6 +22,7 @@ from laketier.spi import (
     TableDescriptor,
     TableNotFound,
     TablePath,
+    UnsupportedType,
     WidenColumn,
     support_of,
 )
@@ -161,6 +162,19 @@ def test_create_is_idempotent(table: Table) -> None:
     expect(again.info.table_uuid, table.info.table_uuid, "the uuid of a table that is created again, as it is")
     expect(told, again.info, "what create_table returns for a table that is there: the table, not what was asked for")
     expect(again.ids, ids_of(0), "rows of a table that is created again, as it is")
+
+
+def test_creating_again_commits_nothing(lake: Lake) -> None:
+    """Whatever its columns ask of a table, as a time without a zone or a column without nulls may, is there by then."""
+    for number, kind in enumerate((pa.string(), pa.timestamp("us"), pa.timestamp("us", "UTC"))):
+        schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", kind, nullable=False)])
+        try:
+            table = lake.create(schema, f"db.t{number}")
+        except UnsupportedType:
+            continue
+        before = table.info.snapshot_id
+        lake.create(schema, f"db.t{number}")
+        expect(table.info.snapshot_id, before, f"the snapshot of a table with a {kind} that is created again, as it is")
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,11 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     IncompatibleData,
+    LakeSource,
     Leaf,
     Op,
     PartitionField,
+    ScanPlan,
     ScanRequest,
     TableDescriptor,
     Transform,
@@ -46,7 +48,7 @@ SPELLED = ("string", "int", "bigint", "date", "bool")
 """Those that each format spells alike in a split."""
 
 
-def _rows(kind: pa.DataType, values: list[Any]) -> pa.RecordBatch:
+def rows_by(kind: pa.DataType, values: list[Any]) -> pa.RecordBatch:
     schema = pa.schema([("id", pa.int64()), ("key", kind), ("payload", pa.string())])
     return pa.record_batch(
         [pa.array(range(len(values))), pa.array(values, kind), pa.array([f"p{i}" for i in range(len(values))])],
@@ -67,7 +69,7 @@ def _written(lake: Lake, rows: pa.RecordBatch, **descriptor: Any) -> Table:
 @pytest.mark.needs(Feature.PARTITIONING)
 @pytest.mark.parametrize("name", KEYS)
 def test_partitions(lake: Lake, name: str) -> None:
-    rows = _rows(*KEYS[name])
+    rows = rows_by(*KEYS[name])
     try:
         table = _written(lake, rows, partition_by=(PartitionField("key"),))
     except UnsupportedType:
@@ -81,7 +83,8 @@ def test_partitions(lake: Lake, name: str) -> None:
         "the columns that a table is partitioned by",
     )
     if name in SPELLED:
-        _spelled_as_they_are(table)
+        source = table.source
+        spelled_as_they_are(source, source.plan(ScanRequest(columns=("key",))))
     expect(
         {dict(file.partition).get("key", "no key") for file in table.stage_arrow([rows]).files},
         {partition_text(key) for key in KEYS[name][1]},
@@ -99,10 +102,8 @@ def test_partitions(lake: Lake, name: str) -> None:
     )
 
 
-def _spelled_as_they_are(table: Table) -> None:
+def spelled_as_they_are(source: LakeSource, plan: ScanPlan) -> None:
     """A split may be told apart by its partition without being read."""
-    source = table.source
-    plan = source.plan(ScanRequest(columns=("key",)))
     for split in plan.splits:
         keys = {value for rows in source.read(split, plan.schema) for value in rows["key"].to_pylist()}
         spelled = {partition_text(key) for key in keys}
@@ -118,7 +119,7 @@ def _spelled_as_they_are(table: Table) -> None:
 )
 def test_text_that_looks_like_null(lake: Lake, value: str) -> None:
     """It comes back as it was, or is refused: never as null."""
-    rows = _rows(pa.string(), [value, None, "a"])
+    rows = rows_by(pa.string(), [value, None, "a"])
     table = lake.create(rows.schema, "db.laid_out", partition_by=(PartitionField("key"),))
     try:
         table.publish_arrow([rows], token(0))
@@ -141,7 +142,7 @@ def test_partitions_of_two_columns(lake: Lake) -> None:
 
 @pytest.mark.needs(Feature.PARTITIONING)
 def test_results_name_their_partitions(lake: Lake) -> None:
-    rows = _rows(*KEYS["string"])
+    rows = rows_by(*KEYS["string"])
     table = lake.create(rows.schema, "db.laid_out", partition_by=(PartitionField("key"),))
     result = table.stage_arrow([rows])
     named = {dict(file.partition).get("key", "no key") for file in result.files}
@@ -160,7 +161,7 @@ TRANSFORMS = {
 @pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS)
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_transforms(lake: Lake, name: str) -> None:
-    table = _written(lake, _rows(*KEYS["string"]), partition_by=(TRANSFORMS[name],))
+    table = _written(lake, rows_by(*KEYS["string"]), partition_by=(TRANSFORMS[name],))
     expect(table.info.descriptor.partition_by, (TRANSFORMS[name],), "the partitioning of the table")
 
 
@@ -170,7 +171,7 @@ def test_transforms(lake: Lake, name: str) -> None:
 def test_transforms_of_time(lake: Lake, unit: Transform) -> None:
     """Also before 1970, where a careless division rounds towards zero."""
     values = [DAY, datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(1970, 1, 1), datetime(1968, 2, 29), None]
-    table = _written(lake, _rows(pa.timestamp("us"), values), partition_by=(PartitionField("key", unit),))
+    table = _written(lake, rows_by(pa.timestamp("us"), values), partition_by=(PartitionField("key", unit),))
     for value in values[:-1]:
         found = table.read(filters=(Leaf("key", Op.EQ, value),), columns=("id", "key"))
         expect(found["key"].to_pylist(), [value], f"rows of the moment {value}, by a transform of time")
@@ -208,7 +209,7 @@ HIDDEN: dict[str, tuple[PartitionField, pa.DataType, list[Any], Callable[[Any], 
 def test_a_split_has_one_value_of_a_transform(lake: Lake, name: str) -> None:
     """Whoever skips splits by the partition that they tell would lose the rows of another one."""
     field, kind, values, transformed = HIDDEN[name]
-    rows = _rows(kind, values)
+    rows = rows_by(kind, values)
     table = lake.create(rows.schema, "db.laid_out", partition_by=(field,))
     table.publish_arrow([rows], token(0))
     source = table.source
@@ -232,7 +233,7 @@ def test_a_split_has_one_value_of_a_transform(lake: Lake, name: str) -> None:
 def test_buckets(lake: Lake) -> None:
     """Each split holds the rows of one bucket, the very one that the source would give them. A format may know some of
     the bucket functions only; one at least."""
-    rows = _rows(pa.string(), [f"key {i}" for i in range(40)])
+    rows = rows_by(pa.string(), [f"key {i}" for i in range(40)])
     refusals = []
     known = []
     for function in FUNCTIONS:
@@ -263,7 +264,7 @@ BUCKET_KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
 @pytest.mark.parametrize("name", BUCKET_KEYS)
 def test_buckets_of_each_type(lake: Lake, name: str, unproven: Callable[[str, str], None]) -> None:
     """A key is hashed as the type that it has: -1 as a whole number of four bytes is another key than one of eight."""
-    rows = _rows(*BUCKET_KEYS[name])
+    rows = rows_by(*BUCKET_KEYS[name])
     refusals: list[FeatureNotSupported] = []
     of_type: list[UnsupportedType | ConfigError] = []
     for function in FUNCTIONS:

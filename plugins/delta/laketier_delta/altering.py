@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
 
 _ATTEMPTS = 25
+_PAUSE = 0.05
+"""Seconds that each attempt may wait longer than the one before."""
 
 
 def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], bool], what: str) -> None:
@@ -40,7 +42,7 @@ def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], b
                 if not change(handle, CommitProperties(max_commit_retries=0)):
                     return
         except CommitFailedError:
-            time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 6)))
+            time.sleep(random.uniform(0, _PAUSE * attempt))
         except DeltaError as error:
             # It looks at what it committed: a table that was dropped under it has no such version, or that one alone.
             with suppress(Conflict):

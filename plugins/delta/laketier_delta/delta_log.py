@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,36 +47,36 @@ class DeltaLog:
         """The entry's path on the file system."""
         return f"{self.root}/_delta_log/{version:020}.json"
 
-    def last_reset(self, after: int, upto: int) -> int | None:
-        """The newest version in ``(after, upto]`` by which somebody else took rows back that ``after`` had: a RESTORE
-        to a version before it, a replaced table, an overwrite of all rows. As far as the entries are still there: the
-        first that was cleaned up ends the search, as all before it were too, and there may be any number of them."""
+    def newest_first(self, upto: int, after: int = -1) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(version, its `commit_info`) of the versions in ``(after, upto]``. The first that is not there ends them: those
+        before it were cleaned up as well, and there may be any number of them. Raises `CorruptTable`."""
         for version in range(upto, after, -1):
             info = self.commit_info(version)
             if info is None:
-                break
-            if info and COMMIT_ID not in info and _resets(info, after):
-                return version
-        return None
+                return
+            yield version, info
+
+    def last_reset(self, after: int, upto: int) -> int | None:
+        """The newest version in ``(after, upto]`` by which somebody else took rows back that ``after`` had: a RESTORE
+        to a version before it, a replaced table, an overwrite of all rows. As far as the entries are still there."""
+        found = self.newest_first(upto, after)
+        return next((version for version, info in found if COMMIT_ID not in info and _resets(info, after)), None)
 
     def find_commit(self, commit_id: str, after: int, upto: int) -> bool | None:
         """Whether a version in ``(after, upto]`` was made by ``commit_id``; None when an entry that could say so is
         gone."""
-        complete = True
-        for version in range(upto, after, -1):
-            info = self.commit_info(version)
-            if info is None:
-                complete = False
-                break
+        oldest = upto + 1
+        for oldest, info in self.newest_first(upto, after):
             if info.get(COMMIT_ID) == commit_id:
                 return True
-        return False if complete else None
+        return False if oldest == after + 1 else None
 
 
 def _resets(info: dict[str, Any], after: int) -> bool:
     operation = str(info.get("operation", "")).upper()
     if operation == "RESTORE":
-        return _target(info) < after
+        target = _target(info)
+        return target is None or target < after
     if "REPLACE" in operation:
         return True
     parameters = _parameters(info)
@@ -84,12 +84,12 @@ def _resets(info: dict[str, Any], after: int) -> bool:
     return overwrites and parameters.get("predicate") in (None, "", "[]")
 
 
-def _target(info: dict[str, Any]) -> int:
-    """The version that a RESTORE went back to; -1 when it names a time, or nothing."""
+def _target(info: dict[str, Any]) -> int | None:
+    """The version that a RESTORE went back to; None when it names a time, or nothing."""
     try:
         return int(_parameters(info)["version"])
     except (KeyError, TypeError, ValueError, OverflowError):
-        return -1
+        return None
 
 
 def timestamp_of(info: Mapping[str, Any]) -> int | None:

@@ -28,8 +28,6 @@ def panics_as_errors() -> Iterator[None]:
     """Turn a panic of delta-rs, which is no `Exception`, into a `CommitError`: what it left behind is unknown."""
     try:
         yield
-    except Exception:
-        raise
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from laketier.spi import LakeHistory, SnapshotInfo
@@ -22,13 +23,7 @@ class DeltaHistory(LakeHistory):
     def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
         newest = open_table(self.location).version()
         log = DeltaLog(self.location.filesystem, self.location.root)
-        found: list[SnapshotInfo] = []
-        for version in range(newest, max(newest - limit, -1), -1):
-            info = log.commit_info(version)
-            if info is None:
-                break
-            found.append(_snapshot_info(version, info))
-        return found
+        return [_snapshot_info(version, info) for version, info in islice(log.newest_first(newest), limit)]
 
 
 def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:

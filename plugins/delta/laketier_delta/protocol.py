@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from laketier.spi import ConfigError, CorruptTable, IncompatibleTable, UnsafeTable, WriteMode
@@ -43,7 +43,6 @@ _RULES_IN_COLUMNS = {
     "CURRENT_DEFAULT": "a column default",
     "__COLLATIONS": "a collation",
 }
-_VOID = re.compile(r'"(?:type|elementType|keyType|valueType)":\s*"void"')
 _RULES_IN_PROPERTIES = {
     "delta.universalFormat.enabledFormats": "UniForm, which wants each commit written in other formats too",
 }
@@ -63,14 +62,14 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
     check_readable(handle, where)
     check_properties(configuration)
     protocol = handle.protocol()
-    odd = sorted(set(protocol.writer_features or ()) - _WRITER_FEATURES)
+    odd = _not_honoured(handle, protocol.writer_features, _WRITER_FEATURES)
     if odd:
         raise _refused(where, f"the writer features {odd}", advice(odd))
     rules = [key for key in configuration if key.startswith("delta.constraints.")]
     if rules:
         names = [key.removeprefix("delta.constraints.") for key in rules]
         raise _refused(where, f"CHECK constraints {names}", "drop the constraints")
-    if _VOID.search(handle.schema().to_json()):
+    if _has_type(handle, "void"):
         raise _refused(where, "a column of type void", "give it a type, or drop it")
     for path, metadata in _columns(json.loads(handle.schema().to_json())):
         for key, what in _RULES_IN_COLUMNS.items():
@@ -119,7 +118,7 @@ def check_readable(handle: DeltaTable, where: str) -> None:
     configuration = handle.metadata().configuration
     if configuration.get("delta.columnMapping.mode", "none").lower() != "none":
         raise _refused(where, "column mapping", "write it to a table without delta.columnMapping.mode")
-    odd = sorted(set(handle.protocol().reader_features or ()) - _READER_FEATURES)
+    odd = _not_honoured(handle, handle.protocol().reader_features, _READER_FEATURES)
     if odd:
         raise _refused(where, f"the reader features {odd}", advice(odd))
 
@@ -140,6 +139,18 @@ def check_deletions(handle: DeltaTable, where: str) -> None:
         ) from error
     if is_there:
         raise _refused(where, "files with deletion vectors", "run REORG TABLE … APPLY (PURGE) with Spark first")
+
+
+def _not_honoured(handle: DeltaTable, features: Sequence[str] | None, honoured: Collection[str]) -> list[str]:
+    """delta-rs 1.6 adds ``variantType`` to each table with features of which it sets a property. It asks nothing of a
+    table that has no such column."""
+    odd = set(features or ()).difference(honoured)
+    return sorted(odd if _has_type(handle, "variant") else odd - {"variantType"})
+
+
+def _has_type(handle: DeltaTable, name: str) -> bool:
+    found = rf'"(?:type|elementType|keyType|valueType)":\s*"{name}\b'
+    return re.search(found, handle.schema().to_json()) is not None
 
 
 def _refused(where: str, what: str, fix: str) -> IncompatibleTable:

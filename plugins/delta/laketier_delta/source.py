@@ -131,20 +131,16 @@ class DeltaSource(LakeSource):
     def _as_of(self, milliseconds: int) -> DeltaTable:
         handle = open_table(self.location)
         log = DeltaLog(self.location.filesystem, self.location.root)
-        version = handle.version()
-        while version >= 0:
-            info = log.commit_info(version)
-            if info is None:
-                break
+        oldest = handle.version() + 1
+        for oldest, info in log.newest_first(handle.version()):
             committed_at = timestamp_of(info)
             if committed_at is not None and committed_at <= milliseconds:
-                return open_table(self.location, version)
-            version -= 1
+                return open_table(self.location, oldest)
         raise SnapshotNotFound(
             f"no version is as old as {_moment(milliseconds)}",
             where=self.location.uri,
             why="the table was created later, or that part of its log was cleaned up",
-            fix=f"The oldest version that can be asked for is {version + 1}.",
+            fix=f"The oldest version that can be asked for is {oldest}.",
         )
 
     def _splits(

@@ -234,7 +234,6 @@ def test_char_in_a_primary_key_is_refused_as_spark_pads_it(lake, support):
         ("foo", False, r"writer features \['foo'\].*Write to a table without it"),
         ("geospatial", True, r"reader feature 'geospatial'"),
         ("catalogManaged", True, "belongs to a catalog"),
-        ("variantType", True, r"reader features \['variantType'\].*Write to a table without it"),
         ("v2Checkpoint", True, r"DROP FEATURE v2Checkpoint TRUNCATE HISTORY"),
         ("checkpointProtection", False, r"DROP FEATURE checkpointProtection TRUNCATE HISTORY"),
         ("clustering", False, r"writer features \['clustering'\].*Write to a table without it"),
@@ -277,15 +276,43 @@ def test_what_else_a_writer_would_pass_over(lake, change, request):
         lake.factory()
 
 
-def test_a_void_column_is_refused_by_name(lake):
-    lake.create()
-
+def with_type(name):
     def change(action):
         if "metaData" in action:
             schema = json.loads(action["metaData"]["schemaString"])
-            schema["fields"][1]["type"] = "void"
+            schema["fields"][1]["type"] = name
             action["metaData"]["schemaString"] = json.dumps(schema)
 
-    edit_log(lake, change)
+    return change
+
+
+def test_a_void_column_is_refused_by_name(lake):
+    lake.create()
+    edit_log(lake, with_type("void"))
     with pytest.raises(IncompatibleTable, match="a column of type void"):
         lake.factory()
+
+
+NESTED = {"type": "array", "elementType": "variant", "containsNull": True}
+
+
+@pytest.mark.parametrize("kind", ["variant", NESTED], ids=["column", "nested"])
+def test_a_variant_is_refused_by_its_feature(lake, kind):
+    lake.create()
+    names = ["variantType"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names}
+    edit_log(lake, with_type(kind))
+    edit_log(lake, lambda action: action.update(protocol=protocol) if "protocol" in action else None)
+    with pytest.raises(IncompatibleTable, match=r"(?s)reader features \['variantType'\].*Write to a table without it"):
+        lake.factory()
+
+
+def test_a_property_that_delta_rs_sets_shuts_no_table(lake):
+    """It names the feature of variants then, on a table that names features as its times without a zone ask for."""
+    lake.create(pa.schema([("id", pa.int64()), ("at", pa.timestamp("us"))]))
+    DeltaTable(lake.uri).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
+    named = DeltaTable(lake.uri).protocol()
+    assert "variantType" in (named.reader_features or ())
+    rows = pa.table({"id": [1], "at": pa.array([0], pa.timestamp("us"))})
+    lake.epoch(0, rows)
+    assert lake.read().equals(rows)
