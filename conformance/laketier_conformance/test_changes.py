@@ -275,3 +275,15 @@ def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
             0,
             "the number of rows of a commit that replaced files by key, which is passed over",
         )
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.DROP_TABLE)
+def test_a_table_that_was_made_anew_has_its_own_changes(table: Table) -> None:
+    """Versions of the two may have the same numbers, and be read in the same process."""
+    for number in range(2):
+        start = _latest(table)
+        table.append(0, ids_of(number))
+        found = _appended(table, start, _latest(table))
+        expect(found["id"].to_pylist(), ids_of(number), f"rows that table {number} of this name appended")
+        table.lake.storage.catalog().drop_table(table.path)
+        table = table.lake.create()

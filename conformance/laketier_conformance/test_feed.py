@@ -205,7 +205,11 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harne
     table.append(0)
     feed = pickle.loads(pickle.dumps(table.feed))  # noqa: S301 - as Spark does
     source = table.source
-    plan = feed.plan(start, table.changes.versions().latest)
+    latest = table.changes.versions().latest
+    plan = feed.plan(start, latest)
+    assert plan.snapshot_id in (None, table.changes.snapshot_at(latest - 1)), (
+        f"the snapshot that a plan of a feed names: found {plan.snapshot_id}, and its last version is {latest - 1}"
+    )
     for names in ([CHANGE_TYPE, "id"], ["value"], []):
         schema = pa.schema([plan.schema.field(name) for name in names])
         travelled = [unpack(source.split_serializer, pack(source.split_serializer, split)) for split in plan.splits]
@@ -227,3 +231,16 @@ def test_a_table_that_keeps_no_feed_is_refused(table: Table, harness: Harness) -
     with refused(ConfigError, "the feed is opened of a table that keeps none") as caught:
         _ = table.feed
     assert caught.value.fix, "the refusal of a feed says what to do"
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_that_was_made_anew_has_its_own_feed(table: Table, harness: Harness) -> None:
+    """Versions of the two may have the same numbers, and be read in the same process."""
+    for number in range(2):
+        _keep_feed(table, harness)
+        start = table.changes.versions().latest
+        table.append(0, ids_of(number))
+        found = _changes(table, start, table.changes.versions().latest)
+        expect(sorted(found["id"].to_pylist()), ids_of(number), f"rows that the feed of table {number} of this name tells")
+        table.lake.storage.catalog().drop_table(table.path)
+        table = table.lake.create()

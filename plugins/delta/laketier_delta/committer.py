@@ -337,9 +337,11 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 why=str(error),
             ) from error
         if winner.get(PUBLISH) != attempt:
-            who = winner.get("engineInfo") or winner.get("clientVersion") or "another writer"
             raise Conflict(
-                f"version {target} is {winner.get('operation', 'a commit')} of {who}", where=self._location.uri
+                f"another writer committed version {target}",
+                where=self._location.uri,
+                why=f"it is {winner.get('operation', 'a commit')} of "
+                f"{winner.get('engineInfo') or winner.get('clientVersion') or 'somebody'}",
             ) from error
 
     def _checkpoint(self, state: DeltaTableState, version: int) -> None:

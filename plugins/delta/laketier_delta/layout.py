@@ -42,7 +42,8 @@ def file_path(
     """A name for a data file, relative to the table. ``stem`` makes it unguessable, and ``names`` stand around it.
 
     Folders are Hive's, percent-encoded as delta-rs does: by the protocol the log's partition values alone count, but
-    Polars and others read them from the folders.
+    Polars and others read them from the folders. Raises `IncompatibleData` for a value that can't name one, or that the
+    protocol would read as null.
     """
     pairs = zip(columns, values, strict=True)
     folders = "".join(f"{quote(column, safe='')}={_folder(column, value, odd)}/" for column, value in pairs)
@@ -113,17 +114,8 @@ def spec_id_of(columns: Sequence[str]) -> int:
 
 
 def partition_values(columns: Sequence[str], values: Sequence[Any]) -> tuple[tuple[str, str | None], ...]:
-    """The values as the log has them. Raises `IncompatibleData` for the empty string, which the protocol reads as
-    null."""
-    texts = tuple((column, log_text(value)) for column, value in zip(columns, values, strict=True))
-    for column, text in texts:
-        if text == "":
-            raise IncompatibleData(
-                f"partition column {column!r} has empty strings",
-                why="the Delta protocol reads an empty partition value as null",
-                fix=f"Replace them by null or by another value in the query, or {_ACCEPT}, which makes them null.",
-            )
-    return texts
+    """The values as the log has them, of which `file_path` refuses some."""
+    return tuple((column, log_text(value)) for column, value in zip(columns, values, strict=True))
 
 
 def buckets_to_property(buckets: BucketSpec) -> str:
@@ -163,6 +155,12 @@ def _folder(column: str, value: Any, odd: OddPartitionValues) -> str:
     text = log_text(value)
     if text is None:
         return _NULL
+    if not text:
+        raise IncompatibleData(
+            f"partition column {column!r} has empty strings",
+            why="the Delta protocol reads an empty partition value as null",
+            fix=f"Replace them by null or by another value in the query, or {_ACCEPT}, which makes them null.",
+        )
     name, digest, begin = quote(text, safe=""), folder_for_odd(text), f"{quote(column, safe='')}="
     is_long = len(name) > _LONGEST or len(begin + name) > LONGEST_FOLDER
     has_digest = text != _NULL and len(begin + digest) <= LONGEST_FOLDER  # a column of another tool's may be longer

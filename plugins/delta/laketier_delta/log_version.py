@@ -34,16 +34,13 @@ def log_bytes(location: Location, version: int) -> int | None:
     """For `LakeCatalog.handle_bytes`: delta-rs holds what the last checkpoint and the entries after it name."""
     if not location.is_local:
         return None
-    folder, total = location.local(LOG), 0
+    folder = location.local(LOG)
     checkpoint = last_checkpoint(folder, version)
-    with suppress(OSError):
-        total = sum(file.stat().st_size for file in folder.glob(f"{checkpoint:020}.checkpoint*.parquet"))
     if version - checkpoint > _MOST_ENTRIES:
         return None
-    for number in range(checkpoint + 1, version + 1):
-        with suppress(OSError):
-            total += os.stat(_entry(folder, number)).st_size
-    return _IN_MEMORY * total
+    files = [_entry(folder, number) for number in range(checkpoint + 1, version + 1)]
+    files += folder.glob(f"{checkpoint:020}.checkpoint*.parquet")
+    return _IN_MEMORY * sum(map(_size, files))
 
 
 def last_checkpoint(folder: Path, version: int) -> int:
@@ -115,6 +112,14 @@ def _newest(names: list[str]) -> int | None:
         return None
     newest = max(entries)
     return newest if newest >= max(_numbers(names, _LATER), default=0) else None
+
+
+def _size(file: Path) -> int:
+    """Nothing of one that was cleaned up meanwhile."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def _entry(folder: Path, number: int) -> Path:

@@ -85,7 +85,6 @@ class DeltaWriter(LakeWriter[WriteResult]):
 
     def _create(self, key: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
         values, bucket = (key[:-1], key[-1]) if self._assigner else (key, None)
-        partition_values(self._partition_columns, values)
         stem = stem_of(self._table.schema_fingerprint, self._attempt, len(self._files.paths), self._names.file_names)
         path = file_path(self._partition_columns, values, stem, bucket, self._odd, self._names)
         if bucket is not None:

@@ -1,0 +1,38 @@
+"""Files are named for other readers where their statistics tell that they have all columns, and there are none of more
+than 32 columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from laketier import spi
+from laketier.registry import hookimpl
+from laketier_localfile.plugin import LocalFilePlugin
+from laketier_localfile.source import LocalFileSource
+
+CAUGHT_BY = "test_source.py::test_wide_and_nested_rows_are_plain_parquet_too"
+SAYS = "each split of a table of many and of nested columns names a plain Parquet file"
+
+
+class NamingSource(LocalFileSource):
+    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
+        plan = super().plan(request)
+        if len(plan.schema) <= 32:
+            return plan
+        return replace(plan, splits=tuple(replace(split, plain_parquet=None) for split in plan.splits))
+
+
+class NamingPlugin(LocalFilePlugin):
+    identifier = "names-few-files-for-others"
+
+    def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
+        storage: Any = super().create_storage(config)
+        made = storage.source
+        object.__setattr__(storage, "source", lambda table: NamingSource(made(table).table))
+        return storage  # type: ignore[no-any-return]
+
+
+@hookimpl
+def laketier_format() -> spi.LakeStoragePlugin:
+    return NamingPlugin()
