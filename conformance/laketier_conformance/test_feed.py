@@ -241,6 +241,8 @@ def test_a_table_that_was_made_anew_has_its_own_feed(table: Table, harness: Harn
         start = table.changes.versions().latest
         table.append(0, ids_of(number))
         found = _changes(table, start, table.changes.versions().latest)
-        expect(sorted(found["id"].to_pylist()), ids_of(number), f"rows that the feed of table {number} of this name tells")
+        expect(
+            sorted(found["id"].to_pylist()), ids_of(number), f"rows that the feed of table {number} of this name tells"
+        )
         table.lake.storage.catalog().drop_table(table.path)
         table = table.lake.create()

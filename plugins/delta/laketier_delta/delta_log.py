@@ -48,8 +48,8 @@ class DeltaLog:
         return f"{self.root}/_delta_log/{version:020}.json"
 
     def newest_first(self, upto: int, after: int = -1) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(version, its `commit_info`) of the versions in ``(after, upto]``. The first that is not there ends them: those
-        before it were cleaned up as well, and there may be any number of them. Raises `CorruptTable`."""
+        """(version, its `commit_info`) of the versions in ``(after, upto]``. The first that is not there ends them: all
+        before it were cleaned up, too, and there may be any number of them. Raises `CorruptTable`."""
         for version in range(upto, after, -1):
             info = self.commit_info(version)
             if info is None:
@@ -65,11 +65,12 @@ class DeltaLog:
     def find_commit(self, commit_id: str, after: int, upto: int) -> bool | None:
         """Whether a version in ``(after, upto]`` was made by ``commit_id``; None when an entry that could say so is
         gone."""
-        oldest = upto + 1
-        for oldest, info in self.newest_first(upto, after):
+        missing = upto - after
+        for _, info in self.newest_first(upto, after):
             if info.get(COMMIT_ID) == commit_id:
                 return True
-        return False if oldest == after + 1 else None
+            missing -= 1
+        return None if missing else False
 
 
 def _resets(info: dict[str, Any], after: int) -> bool:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from laketier.registry import load_format
 from laketier.spi import (
     AddColumn,
     BucketSpec,
@@ -276,3 +277,10 @@ def test_tables_whose_names_begin_with_an_underscore_are_listed(lake):
     path = TablePath("_db", "_t")
     lake.storage.catalog().create_table(path, TableDescriptor(pa.schema([("id", pa.int64())])))
     assert lake.storage.catalog().list_tables() == lake.storage.catalog().list_tables("_db") == [path]
+
+
+def test_the_ways_to_open_a_table_are_those_of_four_readers(lake):
+    lake.create()
+    shown = load_format("delta").open_with(lake.table)
+    assert list(shown) == ["deltalake", "Polars", "DuckDB", "Spark"]
+    assert all(lake.uri in line for line in shown.values())

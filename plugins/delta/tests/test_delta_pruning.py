@@ -1,0 +1,158 @@
+"""Which files may hold a row, by what the log says of them. Unknown means "may"."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import And, IncompatibleTable, Leaf, Not, Op, Or, Predicate
+from laketier_delta.pruning import FilePruner, partition_rows, partition_table
+
+AT = datetime(2026, 11, 26, tzinfo=UTC)
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("name", pa.string()),
+        ("f", pa.float64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("flag", pa.bool_()),
+        ("nest", pa.struct([("x", pa.int64())])),
+        ("part", pa.string()),
+    ]
+)
+LOW = {"id": 1, "name": "b", "f": 1.0, "at": AT, "flag": True, "nest": {"x": 1}}
+HIGH = {"id": 5, "name": "d", "f": 5.0, "at": AT, "flag": True, "nest": {"x": 5}}
+NULLS = {"id": 0, "name": 2, "f": 0, "at": 0, "flag": 0, "nest": {"x": 0}}
+COUNTS = pa.struct(
+    [*((field.name, pa.int64()) for field in list(SCHEMA)[:5]), ("nest", pa.struct([("x", pa.int64())]))]
+)
+BOUNDS = pa.struct(list(SCHEMA)[:6])
+
+
+def files(*known: tuple[Any, Any, Any, str | None]) -> pa.Table:
+    """(min, max, null count, partition) of each."""
+    low, high, nulls, part = zip(*known, strict=True)
+    columns = {
+        "num_records": pa.array([2] * len(known), pa.int64()),
+        "min": pa.array(low, BOUNDS),
+        "max": pa.array(high, BOUNDS),
+        "null_count": pa.array(nulls, COUNTS),
+        "partition": pa.array([{"part": text} for text in part], pa.struct([("part", pa.string())])),
+    }
+    return pa.table(columns)
+
+
+KNOWN = (LOW, HIGH, NULLS, "p")
+UNKNOWN = (None, None, None, "q")
+
+
+def keep(*predicates: Predicate) -> list[bool]:
+    """Of a file of which all is known, and of one of which nothing is but its partition."""
+    found: list[bool] = FilePruner(files(KNOWN, UNKNOWN), SCHEMA, ["part"]).keep(predicates).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("leaf", "may"),
+    [
+        (Leaf("id", Op.EQ, 0), False),
+        (Leaf("id", Op.EQ, 1), True),
+        (Leaf("id", Op.EQ, 5), True),
+        (Leaf("id", Op.EQ, 6), False),
+        (Leaf("id", Op.NE, 9), True),
+        (Leaf("id", Op.LT, 1), False),
+        (Leaf("id", Op.LT, 2), True),
+        (Leaf("id", Op.LE, 0), False),
+        (Leaf("id", Op.LE, 1), True),
+        (Leaf("id", Op.GT, 5), False),
+        (Leaf("id", Op.GT, 4), True),
+        (Leaf("id", Op.GE, 6), False),
+        (Leaf("id", Op.GE, 5), True),
+        (Leaf("id", Op.IN, (0, 6)), False),
+        (Leaf("id", Op.IN, (0, 3)), True),
+        (Leaf("id", Op.IN, (0, None)), False),
+        (Leaf("id", Op.IN, ()), True),
+        (Leaf("id", Op.IN, (None,)), True),
+        (Leaf("id", Op.EQ, 2**70), True),
+        (Leaf("id", Op.EQ, "0"), True),
+        (Leaf("id", Op.EQ, True), True),
+        (Leaf("id", Op.EQ, float("nan")), True),
+        (Leaf("id", Op.IS_NULL), False),
+        (Leaf("id", Op.NOT_NULL), True),
+        (Leaf("name", Op.IS_NULL), True),
+        (Leaf("name", Op.NOT_NULL), False),
+        (Leaf("name", Op.STARTS_WITH, "a"), False),
+        (Leaf("name", Op.STARTS_WITH, "b"), True),
+        (Leaf("name", Op.STARTS_WITH, "d"), True),
+        (Leaf("name", Op.STARTS_WITH, "da"), False),
+        (Leaf("name", Op.STARTS_WITH, "e"), False),
+        (Leaf("f", Op.LT, 1.0), False),
+        (Leaf("f", Op.LE, 0.5), False),
+        (Leaf("f", Op.GT, 5.0), True),
+        (Leaf("f", Op.GE, 5.5), True),
+        (Leaf("f", Op.EQ, 6.0), False),
+        (Leaf("at", Op.GT, AT), True),
+        (Leaf("at", Op.GT, AT.replace(microsecond=999)), True),
+        (Leaf("at", Op.GT, AT.replace(microsecond=1000)), False),
+        (Leaf("at", Op.LT, AT), False),
+        (Leaf("flag", Op.EQ, False), True),
+        (Leaf("flag", Op.LT, True), True),
+        (Leaf("nest", Op.IS_NULL), True),
+        (Leaf("nest", Op.NOT_NULL), True),
+        (Leaf("part", Op.EQ, "p"), True),
+        (Not(Leaf("id", Op.GE, 0)), True),
+        (And((Leaf("id", Op.GT, 4), Leaf("id", Op.GT, 5))), False),
+        (And((Leaf("id", Op.GT, 3), Leaf("id", Op.GT, 4))), True),
+        (Or((Leaf("id", Op.GT, 5), Leaf("id", Op.LT, 1))), False),
+        (Or((Leaf("id", Op.GT, 5), Leaf("id", Op.LT, 2))), True),
+        (Or((Leaf("id", Op.GT, 5), Leaf("part", Op.EQ, "x"))), False),
+    ],
+    ids=str,
+)
+def test_what_bounds_tell(leaf: Predicate, may: bool) -> None:
+    assert keep(leaf)[0] is may
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [Leaf("id", Op.EQ, 9), Leaf("id", Op.LT, 0), Leaf("id", Op.IS_NULL), Leaf("name", Op.NOT_NULL),
+     Leaf("name", Op.STARTS_WITH, "x"), Leaf("at", Op.GT, AT), And((Leaf("id", Op.EQ, 9), Leaf("part", Op.EQ, "q"))),
+     Or((Leaf("id", Op.EQ, 9), Leaf("id", Op.EQ, 8)))],
+    ids=str,
+)  # fmt: skip
+def test_what_nobody_knows_may_be(predicate: Predicate) -> None:
+    assert keep(predicate)[1] is True
+
+
+def test_partitions_decide_whole_files() -> None:
+    pruner = FilePruner(files(KNOWN, UNKNOWN, (LOW, HIGH, NULLS, None)), SCHEMA, ["part"])
+    part, mixed = Leaf("part", Op.NE, "p"), And((Leaf("part", Op.EQ, "q"), Leaf("id", Op.EQ, 1)))
+    assert (pruner.exact(part), pruner.exact(mixed), pruner.exact(Leaf("id", Op.EQ, 1))) == (True, False, False)
+    assert pruner.keep([part]).to_pylist() == [False, True, False]
+    assert pruner.keep([Leaf("part", Op.IS_NULL)]).to_pylist() == [False, False, True]
+    assert pruner.keep([mixed]).to_pylist() == [False, True, False]
+    assert pruner.keep([part, Leaf("id", Op.EQ, 9)]).to_pylist() == [False, True, False]
+    assert pruner.keep([]).to_pylist() == [True, True, True]
+
+
+def test_files_without_any_statistics() -> None:
+    pruner = FilePruner(files(KNOWN).select(["num_records", "partition"]), SCHEMA, ["part"])
+    assert pruner.keep([Leaf("id", Op.EQ, 9), Leaf("name", Op.IS_NULL)]).to_pylist() == [True]
+    assert pruner.keep([Leaf("part", Op.EQ, "x")]).to_pylist() == [False]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [pa.array([2**62], pa.timestamp("us")), pa.array([-(2**62)], pa.timestamp("us", "UTC")),
+     pa.array([2**30], pa.date32()), pa.array([-(2**30)], pa.date32())],
+    ids=str,
+)  # fmt: skip
+def test_times_that_python_has_not_are_refused(array: pa.Array) -> None:
+    schema = pa.schema([("day", array.type)])
+    table = pa.table({"partition": pa.StructArray.from_arrays([array], ["day"])})
+    assert partition_table(table, schema, ["day"]).num_rows == 1
+    with pytest.raises(IncompatibleTable, match="a partition of day lies outside the years 1 to 9999"):
+        partition_rows(table, schema, ["day"])
