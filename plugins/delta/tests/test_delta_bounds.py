@@ -138,7 +138,6 @@ def test_what_is_within_lists_has_none(kind: pa.DataType) -> None:
         ({"columns": {"c.a"}, "indexed": 0}, {"c": {"a": {"b": {"i": 0, "f": 0}}}}),
         ({"columns": set()}, {}),
     ],
-    ids=str,
 )
 def test_which_columns_have_them(columns: dict[str, Any], counted: dict[str, Any]) -> None:
     assert of([VALUE], kind=DEEP, **columns)["nullCount"] == counted
