@@ -15,17 +15,21 @@ from laketier.spi import (
     And,
     ConfigError,
     Feature,
+    IncompatibleData,
     IncompatibleTable,
+    LaketierError,
     Leaf,
     Not,
     Op,
     Or,
+    PartitionField,
     Predicate,
     ScanRequest,
+    Transform,
     UnsupportedType,
     to_arrow,
 )
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.lake import Lake, Table, finished, read_plan, token
 from laketier_conformance.oracle import compare
 
@@ -105,6 +109,8 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
         ],
     ),
 }
+FAR = (0, -9_200 * 10**15, -62_135_596_801 * 10**6, 253_402_300_800 * 10**6, 8_200 * 10**15, 9_200 * 10**15)
+"""Microseconds since 1970 of moments in 1970 and in the years -289567, 0, 10000, 261817 and 293506."""
 ELSEWHERE = timezone(-timedelta(hours=5, minutes=45))
 COMPARED = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
 NAN = float("nan")
@@ -213,6 +219,48 @@ def test_filters_on_the_last_of_many_columns(lake: Lake) -> None:
     for name in ("c31", "c39"):
         predicates: list[Predicate] = [Leaf(name, op, 2) for op in COMPARED]
         compare(table, whole, [*predicates, Leaf(name, Op.IS_NULL), Leaf(name, Op.NOT_NULL), Leaf(name, Op.IN, (3, 9))])
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "plain",
+        pytest.param("value", marks=pytest.mark.needs(Feature.PARTITIONING)),
+        *(
+            pytest.param(unit, marks=pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS))
+            for unit in ("year", "month", "day", "hour")
+        ),
+    ],
+)
+def test_moments_that_calendars_do_not_reach(lake: Lake, layout: str) -> None:
+    """A column holds 290,000 years, and a calendar ends earlier: Python's with 9999, others with 262143. Where a row has
+    no year, day or partition for that, its own task refuses it; what is staged is published, and found."""
+    schema = pa.schema([("id", pa.int64()), ("v", pa.timestamp("us"))])
+    unit = Transform.IDENTITY if layout == "value" else layout
+    by = () if layout == "plain" else (PartitionField("v", Transform(unit)),)
+    try:
+        table = lake.create(schema, "db.far", partition_by=by)
+    except UnsupportedType:
+        return
+    kept = []
+    for number, micros in enumerate(FAR):
+        rows = pa.record_batch([pa.array([number]), pa.array([micros]).cast(pa.timestamp("us"))], schema=schema)
+        try:
+            staged = table.stage_arrow([rows])
+        except IncompatibleData:
+            continue
+        try:
+            table.commit([staged], token(number))
+        except LaketierError as error:
+            pytest.fail(
+                f"a task staged a moment {micros} microseconds after 1970, and the driver publishes it: expected no "
+                f"error, found {told(error)}. What can't be stored is refused by the task, as IncompatibleData: an "
+                "error of the commit ends every replay"
+            )
+        kept.append(rows)
+    assert kept, "a moment of the year 1970 is staged"
+    predicates: list[Predicate] = [Leaf("v", op, moment) for op in COMPARED for moment in (datetime(1970, 1, 1), MOMENT)]
+    compare(table, pa.Table.from_batches(kept), [*predicates, Leaf("v", Op.IS_NULL), Leaf("v", Op.NOT_NULL)])
 
 
 def test_text_that_some_orders_take_for_the_same(lake: Lake) -> None:

@@ -17,7 +17,9 @@ from laketier.spi import (
     RowsChanged,
     ScanRequest,
     SnapshotNotFound,
+    UnknownOutcome,
     Watermark,
+    new_attempt_id,
     support_of,
 )
 from laketier.tiering import RoundOutcome, TieringRound
@@ -102,6 +104,38 @@ def test_an_expired_moment_is_refused(table: Table, harness: Harness, unproven: 
         whole,
         "the present moment is read after old snapshots expired",
     )
+
+
+def test_a_commit_that_expired_is_not_called_lost(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """A driver asks what became of its commit, and the version that would tell is gone. That is no proof that it never
+    landed: who believes so writes its rows again."""
+    commit, start = new_attempt_id(), _latest(table)
+    committer = table.committer(commit_id=commit)
+    committer.publish(committer.open(), [table.staged(ids_of(EPOCHS))], None)
+    for epoch in range(EPOCHS):
+        table.append(epoch)
+    if harness.expire is None:
+        committer.close()
+        unproven("commits whose versions expired", "the format's harness has no expire")
+        return
+    if start is None:
+        harness.expire(table.lake.storage, table.info)
+    else:
+        foreign.expire(table, harness, start)
+    other = table.committer()
+    for driver, whose in ((committer, "its own driver"), (other, "another driver")):
+        with contextlib.suppress(UnknownOutcome):
+            assert driver.open().landed(commit), (
+                f"a commit is looked for by its id by {whose} after its version expired: expected that it landed, or "
+                "UnknownOutcome, found that it did not. Who believes that publishes its rows again"
+            )
+        driver.close()
+
+
+def _latest(table: Table) -> int | None:
+    """The version after the newest; None of a format that does not tell."""
+    full = support_of(table.lake.plugin.features, Feature.INCREMENTAL_READ).full
+    return table.changes.versions().latest if full else None
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)

@@ -158,7 +158,7 @@ class LakeWriter(ABC, Generic[WR]):
             batch: The rows.
 
         Raises:
-            IncompatibleData: The batch does not fit the table.
+            IncompatibleData: The batch does not fit the table, or has a value that its files or partitions can't hold.
         """
 
     @abstractmethod

@@ -10,12 +10,17 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from laketier.kit.partition import partition_text
-from laketier.spi import PartitionField, Transform
+from laketier.kit.time_spans import UNITS, ordinals
+from laketier.spi import IncompatibleData, PartitionField, Transform
 
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
+
+_HOURS = (-719_162 * 24, 2_932_897 * 24)
+"""The hours since 1970 of the years 1 to 9999, the last one exclusive."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,8 @@ class PartitionPlan:
     bucket_field: str | None = None
 
     def keys(self, table: pa.Table) -> list[pa.Array]:
-        """One array of partition values per field, as long as ``table``. Needs pyiceberg_core for transforms."""
+        """One array of partition values per field, as long as ``table``. Needs pyiceberg_core for buckets and truncation.
+        Raises `IncompatibleData` for moments that a partition can't hold."""
         return [_transform(field)(_one(table.column(field.column))) for _, field in self.fields]
 
     def to_json(self, values: Sequence[Any]) -> str:
@@ -53,14 +59,31 @@ def _one(array: pa.ChunkedArray) -> pa.Array:
 def _transform(field: PartitionField) -> Callable[[pa.Array], pa.Array]:
     if field.transform is Transform.IDENTITY:
         return lambda array: array
+    if field.transform in UNITS:
+        return lambda array: _of_time(array, field)
     from pyiceberg_core import transform  # type: ignore[import-untyped] # it ships no types
 
     if field.transform is Transform.BUCKET:
         return lambda array: transform.bucket(array, field.width)
-    if field.transform is Transform.TRUNCATE:
-        return lambda array: transform.truncate(array, field.width)
-    function: Callable[[pa.Array], pa.Array] = getattr(transform, field.transform.value)
-    return function
+    return lambda array: transform.truncate(array, field.width)
+
+
+def _of_time(array: pa.Array, field: PartitionField) -> pa.Array:
+    """The years, months, days or hours since 1970. pyiceberg_core has null for years beyond 262143, and hours that wrap
+    around, and readers then skip the file that has such a row."""
+    found = ordinals(array, field.transform)
+    if field.transform is Transform.DAY:
+        return found.cast(pa.int32()).cast(pa.date32())
+    if field.transform is Transform.HOUR:
+        ends = pc.min_max(found).as_py()
+        odd = [hour for hour in ends.values() if hour is not None and not _HOURS[0] <= hour < _HOURS[1]]
+        if odd:
+            raise IncompatibleData(
+                f"a value of column {field.column!r} can't be a partition value of {field}",
+                why=f"it is in hour {odd[0]} since 1970, outside the years 1 to 9999",
+                fix="Leave such rows out in the query, or partition by another column.",
+            )
+    return found.cast(pa.int32())
 
 
 def _shown(value: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,7 @@ from laketier.spi import (
     BucketSpec,
     ConfigError,
     FeatureNotSupported,
+    IncompatibleData,
     Leaf,
     Op,
     Or,
@@ -242,3 +244,20 @@ def test_any_text_may_be_a_partition(make: Any, values: list[str | None]) -> Non
     found = table.read()["s"].to_pylist()
     assert sorted(found, key=str) == sorted(values, key=str)
     assert {key[0] for key in _partitions(table.table())} == set(values)
+
+
+def test_moments_beyond_the_years_of_pyiceberg_core() -> None:
+    """It has null for years beyond 262143, so filters skipped the file; its hours wrap around."""
+    moments = pa.table({"ts": pa.array([-9_200 * 10**15, 0, 9_200 * 10**15, None], pa.int64()).cast(pa.timestamp("us"))})
+
+    def keys(unit: Transform, rows: pa.Table = moments) -> list[Any]:
+        return PartitionPlan((("ts", PartitionField("ts", unit)),)).keys(rows)[0].to_pylist()
+
+    assert keys(Transform.YEAR) == [-291_537, 0, 291_536, None]
+    assert keys(Transform.MONTH)[::2] == [-3_498_437, 3_498_436]
+    with pytest.raises(IncompatibleData, match=r"partition value of hour\(ts\).*years 1 to 9999"):
+        keys(Transform.HOUR)
+    assert keys(Transform.HOUR, moments.slice(1, 1)) == [0]
+    for micros, fits in ((-62_135_596_801_000_000, False), (253_402_300_799_999_999, True), (253_402_300_800_000_000, False)):
+        with contextlib.nullcontext() if fits else pytest.raises(IncompatibleData):
+            keys(Transform.HOUR, pa.table({"ts": pa.array([micros]).cast(pa.timestamp("us"))}))
