@@ -190,8 +190,8 @@ def test_filters_on_rows_of_several_batches(lake: Lake) -> None:
     numbers: list[list[Any]] = [[5, None], [-9, 90], [6, 7]]
     texts: list[list[Any]] = [["m", None], ["a", "z"], ["n", "o"]]
     batches = []
-    for start, (some, told) in enumerate(zip(numbers, texts, strict=True)):
-        columns = [pa.array([2 * start, 2 * start + 1]), pa.array(some, pa.int64()), pa.array(told, pa.string())]
+    for start, (some, said) in enumerate(zip(numbers, texts, strict=True)):
+        columns = [pa.array([2 * start, 2 * start + 1]), pa.array(some, pa.int64()), pa.array(said, pa.string())]
         batches.append(pa.record_batch(columns, schema=schema))
     table.publish_arrow(batches, token(0))
     predicates: list[Predicate] = [
@@ -233,8 +233,8 @@ def test_filters_on_the_last_of_many_columns(lake: Lake) -> None:
     ],
 )
 def test_moments_that_calendars_do_not_reach(lake: Lake, layout: str) -> None:
-    """A column holds 290,000 years, and a calendar ends earlier: Python's with 9999, others with 262143. Where a row has
-    no year, day or partition for that, its own task refuses it; what is staged is published, and found."""
+    """A column holds 290,000 years, and a calendar ends earlier: Python's with 9999, others with 262143. What has no
+    year, day or partition for that is refused by the task; what is staged is published, and found."""
     schema = pa.schema([("id", pa.int64()), ("v", pa.timestamp("us"))])
     unit = Transform.IDENTITY if layout == "value" else layout
     by = () if layout == "plain" else (PartitionField("v", Transform(unit)),)
@@ -259,7 +259,9 @@ def test_moments_that_calendars_do_not_reach(lake: Lake, layout: str) -> None:
             )
         kept.append(rows)
     assert kept, "a moment of the year 1970 is staged"
-    predicates: list[Predicate] = [Leaf("v", op, moment) for op in COMPARED for moment in (datetime(1970, 1, 1), MOMENT)]
+    predicates: list[Predicate] = [
+        Leaf("v", op, moment) for op in COMPARED for moment in (datetime(1970, 1, 1), MOMENT)
+    ]
     compare(table, pa.Table.from_batches(kept), [*predicates, Leaf("v", Op.IS_NULL), Leaf("v", Op.NOT_NULL)])
 
 

@@ -12,7 +12,9 @@ from laketier.spi import (
     CommitError,
     Conflict,
     Feature,
+    Leaf,
     OffsetsExpired,
+    Op,
     Refused,
     RowsChanged,
     ScanRequest,
@@ -31,6 +33,8 @@ from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, tic
 
 Unproven = Callable[[str, str], None]
 EPOCHS = 4
+LONG = 140_000
+"""Rows that no reader here reads in one batch."""
 
 
 def _marked(table: Table) -> list[int]:
@@ -170,7 +174,7 @@ def test_rows_that_others_deleted_are_gone(table: Table, harness: Harness, unpro
         return
     before = table.info.snapshot_id
     whole = ids_of(0, 0) + ids_of(0, 1)
-    gone = [whole[1], whole[7]]
+    gone = [whole[0], whole[5], whole[7]]  # the first of each file, too: a limit must not count it
     harness.delete_rows(table.lake.storage, table.info, gone)
     left = [i for i in whole if i not in gone]
     expect(table.ids, left, "a table is read from which others deleted rows")
@@ -179,7 +183,9 @@ def test_rows_that_others_deleted_are_gone(table: Table, harness: Harness, unpro
     for split in plan.splits:
         count = sum(rows.num_rows for rows in source.read(split, plan.schema))
         assert split.rows in (None, count), f"a split has {count} rows, and tells {split.rows}: others deleted some"
-    expect(table.read(limit=7).num_rows, 7, "rows of a scan with a limit of 7, of 8 that are left")
+    for limit in (1, 2, len(left)):
+        rows = table.read(limit=limit).num_rows
+        expect(rows, limit, f"rows of a scan with a limit of {limit}, of {len(left)} that are left")
     if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL).full:
         found = sorted(table.read(snapshot_id=before)["id"].to_pylist())
         expect(found, whole, "the snapshot of before others deleted rows is read")
@@ -189,6 +195,22 @@ def test_rows_that_others_deleted_are_gone(table: Table, harness: Harness, unpro
     if support_of(table.lake.plugin.features, Feature.INCREMENTAL_READ).full:
         with refused(RowsChanged, "a range is planned in which others deleted rows"):
             table.changes.plan(table.changes.versions().earliest, table.changes.versions().latest)
+
+
+def test_rows_that_others_deleted_from_a_long_file(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Their places are told from the beginning of the file, and readers read it in parts: past 131,072 rows in one of
+    them, and rows that are filtered out count as well."""
+    if harness.delete_rows is None:
+        unproven("rows that others delete", "the format's harness has no delete_rows")
+        return
+    table.append(0, range(LONG))
+    gone = [0, 5, *range(LONG // 2, LONG // 2 + 3), LONG - 1]
+    harness.delete_rows(table.lake.storage, table.info, gone)
+    left = sorted(set(range(LONG)) - set(gone))
+    expect(table.ids, left, f"a file of {LONG} rows is read from which others deleted rows in several places")
+    late = Leaf("id", Op.GE, LONG - 4)
+    found = sorted(table.read(columns=("id",), filters=(late,))["id"].to_pylist())
+    expect(found, left[-3:], "the last rows of such a file are asked for by a filter")
 
 
 @pytest.mark.needs(Feature.UPSERT)

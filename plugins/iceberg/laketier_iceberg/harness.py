@@ -7,6 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from laketier.spi import LakeStorage, ScanRequest, TableInfo, WriterInitContext, new_attempt_id
 from laketier_iceberg.storage import IcebergStorage
 
@@ -74,9 +78,20 @@ class IcebergHarness:
         StagedSnapshot(loaded, snapshot, SnapshotWriter(loaded)).publish()
 
     def delete_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None:
-        """pyiceberg's own ``delete``, which copies what is left of a file."""
+        """As Spark's merge-on-read: a file of the places of the rows. A table without partitions, on a disk."""
+        from pyiceberg.manifest import DataFileContent
+
+        from laketier_iceberg.foreign_deletes import add_deletes
+
         assert isinstance(storage, IcebergStorage)
-        storage.load(table.path).delete(f"id in ({', '.join(map(str, ids))})")
+        gone = pa.array(ids, pa.int64())
+        paths: list[str] = []
+        places: list[int] = []
+        for path in (path for split in storage.source(table).plan(ScanRequest()).splits for path in split.files):
+            found = pc.indices_nonzero(pc.is_in(pq.read_table(path, columns=["id"])["id"], value_set=gone)).to_pylist()
+            paths += [path] * len(found)
+            places += found
+        add_deletes(storage.load(table.path), DataFileContent.POSITION_DELETES, {"file_path": paths, "pos": places})
 
     def secret_options(self, folder: Path) -> Mapping[str, str]:
         """A catalog without a server, and the key of a store."""

@@ -31,8 +31,8 @@ class PartitionPlan:
     bucket_field: str | None = None
 
     def keys(self, table: pa.Table) -> list[pa.Array]:
-        """One array of partition values per field, as long as ``table``. Needs pyiceberg_core for buckets and truncation.
-        Raises `IncompatibleData` for moments that a partition can't hold."""
+        """One array of partition values per field, as long as ``table``. Needs pyiceberg_core for buckets and
+        truncation. Raises `IncompatibleData` for moments that a partition can't hold."""
         return [_transform(field)(_one(table.column(field.column))) for _, field in self.fields]
 
     def to_json(self, values: Sequence[Any]) -> str:

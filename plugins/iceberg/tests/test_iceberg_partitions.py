@@ -248,7 +248,9 @@ def test_any_text_may_be_a_partition(make: Any, values: list[str | None]) -> Non
 
 def test_moments_beyond_the_years_of_pyiceberg_core() -> None:
     """It has null for years beyond 262143, so filters skipped the file; its hours wrap around."""
-    moments = pa.table({"ts": pa.array([-9_200 * 10**15, 0, 9_200 * 10**15, None], pa.int64()).cast(pa.timestamp("us"))})
+    moments = pa.table(
+        {"ts": pa.array([-9_200 * 10**15, 0, 9_200 * 10**15, None], pa.int64()).cast(pa.timestamp("us"))}
+    )
 
     def keys(unit: Transform, rows: pa.Table = moments) -> list[Any]:
         return PartitionPlan((("ts", PartitionField("ts", unit)),)).keys(rows)[0].to_pylist()
@@ -258,6 +260,10 @@ def test_moments_beyond_the_years_of_pyiceberg_core() -> None:
     with pytest.raises(IncompatibleData, match=r"partition value of hour\(ts\).*years 1 to 9999"):
         keys(Transform.HOUR)
     assert keys(Transform.HOUR, moments.slice(1, 1)) == [0]
-    for micros, fits in ((-62_135_596_801_000_000, False), (253_402_300_799_999_999, True), (253_402_300_800_000_000, False)):
+    for micros, fits in (
+        (-62_135_596_801_000_000, False),
+        (253_402_300_799_999_999, True),
+        (253_402_300_800_000_000, False),
+    ):
         with contextlib.nullcontext() if fits else pytest.raises(IncompatibleData):
             keys(Transform.HOUR, pa.table({"ts": pa.array([micros]).cast(pa.timestamp("us"))}))

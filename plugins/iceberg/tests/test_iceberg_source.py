@@ -29,6 +29,7 @@ from laketier.spi import (
     pack,
     unpack,
 )
+from laketier_iceberg.foreign_deletes import add_deletes
 
 
 def _plan(table: Any, **request: Any) -> Any:
@@ -233,63 +234,6 @@ def test_a_damaged_manifest_is_named(events: Any, name: str) -> None:
                 look(events)
 
 
-def _add_deletes(table: Any, content: Any, columns: dict[str, Any], equality_ids: list[int] | None) -> None:
-    """Commit a delete file, which pyiceberg can read but not write."""
-    from pyiceberg.manifest import (
-        DataFile,
-        FileFormat,
-        ManifestContent,
-        ManifestEntry,
-        ManifestEntryStatus,
-        ManifestWriterV2,
-    )
-    from pyiceberg.table import Transaction
-    from pyiceberg.table.update.snapshot import _FastAppendFiles
-    from pyiceberg.typedef import Record
-
-    loaded = table.table()
-    path = f"{loaded.location()}/data/deletes.parquet"
-    pq.write_table(pa.table(columns), path)
-
-    class Writer(ManifestWriterV2):
-        def content(self) -> ManifestContent:
-            return ManifestContent.DELETES
-
-        @property
-        def _meta(self) -> dict[str, str]:
-            return {**super()._meta, "content": "deletes"}
-
-    class AddDeletes(_FastAppendFiles):
-        def _existing_manifests(self) -> Any:
-            writer = Writer(
-                self._transaction.table_metadata.spec(), self.schema(), self.new_manifest_output(), self._snapshot_id,
-                "deflate",
-            )  # fmt: skip
-            file = DataFile.from_args(
-                content=content, file_path=path, file_format=FileFormat.PARQUET, partition=Record(),
-                record_count=len(next(iter(columns.values()))), file_size_in_bytes=Path(path).stat().st_size,
-                column_sizes={}, value_counts={}, null_value_counts={}, nan_value_counts={}, lower_bounds={},
-                upper_bounds={}, key_metadata=None, split_offsets=None, equality_ids=equality_ids, sort_order_id=None,
-            )  # fmt: skip
-            with writer:
-                writer.add(
-                    ManifestEntry.from_args(
-                        status=ManifestEntryStatus.ADDED,
-                        snapshot_id=self._snapshot_id,
-                        sequence_number=None,
-                        file_sequence_number=None,
-                        data_file=file,
-                    )
-                )
-            return [*super()._existing_manifests(), writer.to_manifest_file()]
-
-    from pyiceberg.table.snapshots import Operation
-
-    transaction = Transaction(loaded)
-    AddDeletes(operation=Operation.APPEND, transaction=transaction, io=loaded.io).commit()
-    loaded.catalog.commit_table(loaded, transaction._requirements, transaction._updates)
-
-
 def test_positional_deletes_of_another_engine_are_applied(events: Any) -> None:
     from pyiceberg.manifest import DataFileContent
 
@@ -297,7 +241,7 @@ def test_positional_deletes_of_another_engine_are_applied(events: Any) -> None:
     (split,) = _plan(events).splits
     path = split.payload.path
     deletes = {"file_path": [path, path, "another"], "pos": [0, 7, 3]}
-    _add_deletes(events, DataFileContent.POSITION_DELETES, deletes, None)
+    add_deletes(events.table(), DataFileContent.POSITION_DELETES, deletes)
     (split,) = _plan(events).splits
     assert split.plain_parquet is None
     assert split.rows is None
@@ -321,7 +265,7 @@ def test_a_file_with_positional_deletes_is_replaced(events: Any) -> None:
     events.round(events.token(1), events.batch(4, 8))
     first, second = (split.payload.path for split in _plan(events).splits)
     deletes = {"file_path": [first, second], "pos": [0, 1]}
-    _add_deletes(events, DataFileContent.POSITION_DELETES, deletes, None)
+    add_deletes(events.table(), DataFileContent.POSITION_DELETES, deletes)
     [split] = [split for split in _plan(events).splits if split.files == (first,)]
     rows = list(events.storage.source(events.info).read(split, events.info.schema))
     kept = pa.Table.from_batches(rows)["id"].to_pylist()
@@ -337,7 +281,7 @@ def test_equality_deletes_are_refused(events: Any) -> None:
     from pyiceberg.manifest import DataFileContent
 
     events.round(events.token(0), events.batch(0, 10))
-    _add_deletes(events, DataFileContent.EQUALITY_DELETES, {"id": [3]}, [1])
+    add_deletes(events.table(), DataFileContent.EQUALITY_DELETES, {"id": [3]}, [1])
     with pytest.raises(FeatureNotSupported, match="equality deletes"):
         _plan(events)
 

@@ -1,5 +1,5 @@
-"""The library that tells the year of a moment has years to 262143, and null for a later one: its row is in the partition
-of nulls, where no filter looks for it."""
+"""The library that tells the year of a moment has years to 262143, and null for a later one: such a row is in the
+partition of nulls, where no filter looks for it."""
 
 from __future__ import annotations
 
