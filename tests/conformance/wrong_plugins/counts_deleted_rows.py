@@ -27,12 +27,17 @@ class Harness:
 
 
 class LeavingSource(Source):
-    def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def gone(self) -> pa.Array:
         listed = Path(self.table.location) / DELETED
-        gone = pa.array([int(each) for each in listed.read_text().split()] if listed.exists() else [], pa.int64())
+        return pa.array([int(each) for each in listed.read_text().split()] if listed.exists() else [], pa.int64())
+
+    def rows_of(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        return super().read(split, schema)
+
+    def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         wider = schema if "id" in schema.names else schema.append(pa.field("id", pa.int64()))
-        for batch in super().read(split, wider):
-            yield batch.filter(pc.invert(pc.is_in(batch["id"], gone))).select(schema.names)
+        for batch in self.rows_of(split, wider):
+            yield batch.filter(pc.invert(pc.is_in(batch["id"], self.gone()))).select(schema.names)
 
 
 @hookimpl
