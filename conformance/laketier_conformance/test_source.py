@@ -25,7 +25,19 @@ from laketier.spi import (
 )
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, finished, ids_of, read_plan, tick, token
+from laketier_conformance.lake import (
+    SCHEMA,
+    Lake,
+    Opened,
+    Table,
+    batch,
+    finished,
+    ids_of,
+    name_of,
+    read_plan,
+    tick,
+    token,
+)
 
 
 @pytest.fixture(scope="module")
@@ -242,12 +254,21 @@ def test_a_limit_counts_after_the_filters(filled: Table) -> None:
     read = filled.read(filters=filters, limit=30)
     expect(read.num_rows, 30, "the number of rows of a scan with a filter and a limit")
     assert min(read["id"].to_pylist()) >= 20_000, "rows of a scan with a filter and a limit pass the filter"
-    last = (Leaf("id", Op.GT, 21_015),)
-    expect(
-        filled.read(filters=last, limit=3).num_rows,
-        3,
-        "the number of rows of a scan with a limit, and a filter that only the last rows of a split pass",
-    )
+    last = "row " + str(max(i for i in ALL if name_of(i) is not None))
+    late: list[tuple[Predicate, ...]] = [
+        (Leaf("id", Op.GT, 21_015),),
+        (Leaf("value", Op.GT, 21_015 / 4),),  # sources leave floats to the reader
+        (Leaf("id", Op.GT, 20_000), Leaf("value", Op.GT, 21_015 / 4)),
+        (Or((Leaf("value", Op.GT, 21_015 / 4), Leaf("name", Op.EQ, last))),),
+    ]
+    for predicates in late:
+        for limit in (1, 3):
+            expect(
+                filled.read(filters=predicates, limit=limit).num_rows,
+                limit,
+                f"the number of rows of a scan with the limit {limit}, and a filter that only the last rows of a split "
+                f"pass, {' and '.join(map(str, predicates))}",
+            )
 
 
 def test_filters_on_columns_that_are_not_read(filled: Table) -> None:
