@@ -202,6 +202,12 @@ def _make(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     return {"uuid": _made(lake, request).info.table_uuid}
 
 
+def _fill(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Create a table, or find it, and append its first epoch."""
+    table = _made(lake, request)
+    return {"outcome": table.append(0).outcome.name}
+
+
 def _recover(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """What is found in a table and in its older snapshots, and what a replay of an epoch then makes of it."""
     table = lake.table(request["table"])
@@ -329,6 +335,7 @@ _REQUESTS = {
     "drop_index": child_indexes.drop_index,
     "create": _create,
     "make": _make,
+    "fill": _fill,
     "make_again": _make,
     "alter": _alter,
     "drop": _drop,

@@ -117,7 +117,12 @@ def test_a_rival_asks_for_the_same(
     for number, at in enumerate(spread(len(whole.steps), *some), start=1):
         asked = Asked.of(operation, lake, number)
         rivals: list[Child] = []
-        run = runs.run(at=at, meanwhile=lambda: rivals.append(_rival(asked, children)), but=SYNCS, **asked.request)  # noqa: B023 - called before the next
+        run = runs.run(
+            at=at,
+            meanwhile=lambda: rivals.append(_rival(asked.lake, children, asked.request)),  # noqa: B023 - called before the next
+            but=SYNCS,
+            **asked.request,
+        )
         told = f"{operation.name}, {runs.told(run, 'a rival came before')}"
         for who, answer in [("it", run.answer), *(("the rival", each.answer()) for each in rivals)]:
             gone = operation.name == "drop" and (answer or {}).get("refused") == "TableNotFound"
@@ -163,9 +168,38 @@ def test_another_table_is_made_meanwhile(
         expect(table.ids, ids_of(0), f"{told}: rows of the table after its first round")
 
 
-def _rival(asked: Asked, children: Callable[[int], list[Child]]) -> Child:
+def test_a_rival_fills_the_table_that_is_made(
+    lake: Lake, runs: Interposed, children: Callable[[int], list[Child]], pytestconfig: pytest.Config
+) -> None:
+    """Two processes make one table. Before the first step of the first, when it has seen that there is none, and before
+    some other one the second is done, and has written to it: the first finds that table, and puts no empty one over
+    it."""
+    whole = runs.run(at=NOWHERE, but=SYNCS, do="make", table=NAME)
+    assert went_well(whole.answer), f"a request to create a table goes well: found {whole.answer}"
+    most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    for number, at in enumerate(sorted({0, *spread(len(whole.steps), -(-most // 4), seed)})):
+        name = f"{NAME}{number}"
+        fill = {"do": "fill", "table": name}
+        rivals: list[Child] = []
+        run = runs.run(
+            at=at,
+            meanwhile=lambda: rivals.append(_rival(lake, children, fill)),  # noqa: B023 - called before the next
+            but=SYNCS,
+            do="make",
+            table=name,
+        )
+        told = f"create, {runs.told(run, 'a rival came before')}"
+        for who, answer in [("it", run.answer), *(("the rival", each.answer()) for each in rivals)]:
+            assert went_well(answer), f"{told}, and {who} ended with {answer}"
+        for rival in rivals:
+            rival.stop()
+        expected = ids_of(0) if rivals else []
+        expect(lake.table(name).ids, expected, f"{told}: rows of the rival, which created the table and wrote to it")
+
+
+def _rival(lake: Lake, children: Callable[[int], list[Child]], request: dict[str, Any]) -> Child:
     (rival,) = children(1)
-    rival.begin(asked.lake, **asked.request)
+    rival.begin(lake, **request)
     rival.answers_within(PATIENCE_SECONDS)
     return rival
 
