@@ -81,7 +81,6 @@ def _file_of(
     with pa.OSFile(path, "wb") as target:
         pq.write_table(rows, target)
         size = target.tell()
-    unknown = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
     return DataFile.from_args(
         content=content,
         file_path=path,
@@ -89,7 +88,12 @@ def _file_of(
         partition=Record(),
         record_count=rows.num_rows,
         file_size_in_bytes=size,
-        **{name: {} for name in unknown},
+        column_sizes={},
+        value_counts={},
+        null_value_counts={},
+        nan_value_counts={},
+        lower_bounds={},
+        upper_bounds={},
         key_metadata=None,
         split_offsets=None,
         equality_ids=equality_ids,
