@@ -28,12 +28,10 @@ from laketier_iceberg.transaction import StagedSnapshot
 
 
 class _DeletesWriter(ManifestWriterV2):
+    """The list of manifests says that it is one of deletes; in the manifest itself pyiceberg's public parts don't."""
+
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
 
 
 def add_deletes(
