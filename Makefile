@@ -177,6 +177,10 @@ test-interop-jvm: java $(READY) $(READY_COMPAT) ## delta-spark and iceberg-spark
 test-isolated: python $(READY) ## build each distribution, install it alone, import all of it
 	$(BIN)/python scripts/isolated.py
 
+.PHONY: test-strangers
+test-strangers: python $(READY) ## a wheel in an empty environment: the suite beside others' plugins of pytest, and on what new-plugin makes
+	$(BIN)/python scripts/strangers.py $(ARGS)
+
 .PHONY: test-matrix
 test-matrix: python $(READY) ## each distribution with the oldest and the newest libraries it allows: ARGS="delta --end oldest"
 	$(BIN)/python scripts/matrix.py $(ARGS)

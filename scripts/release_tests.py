@@ -30,6 +30,7 @@ PIECES: Mapping[str, Sequence[str]] = {
     "lint": ("make", "lint"),
     "docs": ("make", "docs"),
     "isolated": ("make", "test-isolated"),
+    "strangers": ("make", "test-strangers"),
     "conformance": ("make", "test-conformance"),
     "tests": ("make", "test-rest"),
     "compat": ("make", "test-compat"),

@@ -25,22 +25,22 @@ Named = str | os.PathLike[str]
 
 def read(path: Named) -> bytes:
     """The bytes of a file. Raises `OSError`, as all of these do."""
-    return _ask("read", [os.fspath(path)])[0]
+    return _ask("read", [os.fsencode(path)])[0]
 
 
 def read_all(paths: Sequence[Path]) -> Mapping[Path, bytes]:
     """The bytes of each."""
-    return dict(zip(paths, _ask("read", [os.fspath(path) for path in paths]), strict=True))
+    return dict(zip(paths, _ask("read", [os.fsencode(path) for path in paths]), strict=True))
 
 
 def write(path: Named, content: bytes) -> None:
     """Make a file hold this, as ``Path.write_bytes``."""
-    _ask("write", os.fspath(path), content)
+    _ask("write", os.fsencode(path), content)
 
 
 def copy(source: Named, target: Named) -> None:
     """The bytes of one file into another, or a folder with all that is below it."""
-    _ask("copy", os.fspath(source), os.fspath(target))
+    _ask("copy", os.fsencode(source), os.fsencode(target))
 
 
 class _Apart:
@@ -69,6 +69,8 @@ class _Apart:
                 self._stop()
                 raise
         if isinstance(answer, OSError):
+            if isinstance(answer.filename, bytes):
+                answer.filename = os.fsdecode(answer.filename)
             raise answer
         return answer
 
@@ -81,7 +83,7 @@ class _Apart:
 _ask = _Apart().ask
 
 
-def _read(paths: list[str]) -> list[bytes]:
+def _read(paths: list[bytes]) -> list[bytes]:
     found = []
     for path in paths:
         with open(path, "rb") as file:
@@ -89,14 +91,14 @@ def _read(paths: list[str]) -> list[bytes]:
     return found
 
 
-def _write(path: str, content: bytes) -> None:
+def _write(path: bytes, content: bytes) -> None:
     with open(path, "wb") as file:
         file.write(content)
 
 
-def _copy(source: str, target: str) -> None:
+def _copy(source: bytes, target: bytes) -> None:
     if os.path.isdir(source):
-        shutil.copytree(source, target)
+        shutil.copytree(os.fsdecode(source), os.fsdecode(target))
     else:
         shutil.copyfile(source, target)
 

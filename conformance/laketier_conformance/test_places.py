@@ -143,6 +143,24 @@ def test_a_warehouse_named_by_a_uri(lake: Lake, unproven: Callable[[str, str], N
     expect([*map(str, by_uri.storage.catalog().list_tables())], ["db.t"], "the tables of a warehouse named by a URI")
 
 
+def test_a_warehouse_that_was_moved_and_a_copy_in_its_place(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """As a restore beside the old one leaves them. The moved one's folders and files have the numbers that a process
+    may know them by, and are another warehouse's now. What is made in it is in it alone."""
+    home = _home(lake, unproven)
+    here, moved = (replace(lake, location=str(home / name)) for name in ("here", "moved"))
+    here.create().append(0)
+    Path(here.location).rename(moved.location)
+    apart.copy(moved.location, here.location)
+    try:
+        made = str(moved.create(name="db.later").path)
+    except (Conflict, UnknownOutcome) as error:
+        pytest.fail(f"a table is made in a warehouse that was moved: {told(error)}, which tells of a race")
+    except LaketierError:
+        return
+    tables = [made in map(str, each.storage.catalog().list_tables()) for each in (moved, here)]
+    expect(tables, [True, False], "whether a new table is in the moved warehouse, where it was made, and in the copy")
+
+
 def test_a_warehouse_of_another_host(lake: Lake, unproven: Callable[[str, str], None]) -> None:
     """It is none of this host's folders."""
     folder = _home(lake, unproven) / "here"

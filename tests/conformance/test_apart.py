@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import re
 import subprocess
 import sys
@@ -87,6 +88,9 @@ def test_an_error_is_that_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         apart.write(tmp_path, b"")
     assert apart.read_all([]) == {}
+    odd = tmp_path / os.fsdecode(b"\xff \xc3\xbc")
+    apart.write(odd, b"1")
+    assert apart.read_all([odd]) == {odd: b"1"}
 
 
 def test_no_other_module_of_the_suite_opens_files_of_a_warehouse() -> None:
