@@ -124,12 +124,14 @@ def test_an_error_of_an_effect_is_no_conflict(
         assert not run.answer.get("certain"), f"{told}, and no other commit came: publish said {said}"
         whole = rows + staged[number]
         assert found in (rows, whole) or not exactly_once, f"{told}: a part is there: found {found}"
-        assert said or found == whole, f"{told}: publish told of a success, and it did not land: found {found}"
+        # Where rows come before the watermark, those of a publish that failed leave with the next one.
+        landed = found == whole if exactly_once else {*staged[number]} <= {*found}
+        assert said or landed, f"{told}: publish told of a success, and it did not land: found {found}"
         rows = found
         mark = table.watermark()
         if exactly_once:
             epoch = None if mark is None else mark.token.epoch
-            assert (epoch == number) is (found == whole), f"{told}: rows {found}, and the watermark is of epoch {epoch}"
+            assert (epoch == number) is landed, f"{told}: rows {found}, and the watermark is of epoch {epoch}"
 
 
 def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.interposed.calls import ON_DESCRIPTORS
 from laketier_conformance.interposed.effects import Effect, look_of
-from laketier_conformance.interposed.runs import NOWHERE, Run
+from laketier_conformance.interposed.runs import NOWHERE, Meanwhile, Run
 from laketier_conformance.interposed.supervisor import Supervisor
 from laketier_conformance.lake import Lake
 
@@ -30,6 +30,7 @@ class Looks:
         self._folder = os.path.realpath(folder)
         self._run = Run("")
         self._error = errno.EIO
+        self._meanwhile: Meanwhile | None = None
         self.first: dict[str, Any] = {}
 
     @classmethod
@@ -47,12 +48,20 @@ class Looks:
             finally:
                 child.stop()
 
-    def ask(self, do: str, *, at: int = NOWHERE, error: int = errno.EIO, **request: Any) -> Run:
+    def ask(
+        self,
+        do: str,
+        *,
+        at: int = NOWHERE,
+        error: int = errno.EIO,
+        meanwhile: Meanwhile | None = None,
+        **request: Any,
+    ) -> Run:
         """Make one request, and fail its look number ``at``, of which the first is 0, with the errno ``error``; who
-        reads an open file is not denied it any more, so that is EIO. Looks that are alike and follow each other are
-        one, which fails once."""
+        reads an open file is not denied it any more, so that is EIO. Or call ``meanwhile`` before it, and let it be.
+        Looks that are alike and follow each other are one, which fails once."""
         run = self._run = Run(do, at)
-        self._error = error
+        self._error, self._meanwhile = error, meanwhile
         first, self.first = self.first, {}
         try:
             run.answer = self._child.ask(self._lake, do, **first, **request)
@@ -60,9 +69,12 @@ class Looks:
             run.answer = None
         return run
 
-    def told(self, run: Run) -> str:
-        """For a message: which look failed."""
-        return f"{errno.errorcode[self._error_of(run.decided)]} from a look, {run.decided.below(self._lake.location)}"
+    def told(self, run: Run, happened: str = "") -> str:
+        """For a message: which look failed, or what ``happened``, such as "somebody came before"."""
+        if run.at == NOWHERE or not run.steps:
+            return f"nothing came upon a request to {run.do}"
+        happened = happened or f"{errno.errorcode[self._error_of(run.decided)]} from"
+        return f"{happened} a look, {run.decided.below(self._lake.location)}"
 
     def decide(self, look: Effect) -> int:
         """For `Supervisor`: the number of the error in which a look ends, 0 for none."""
@@ -72,7 +84,12 @@ class Looks:
         if run.steps and run.last == look:
             return 0
         run.steps.append(look)
-        return self._error_of(look) if len(run.steps) - 1 == run.at else 0
+        if len(run.steps) - 1 != run.at:
+            return 0
+        if self._meanwhile is not None:
+            self._meanwhile()
+            return 0
+        return self._error_of(look)
 
     def _error_of(self, look: Effect) -> int:
         return errno.EIO if look.call in ON_DESCRIPTORS else self._error
