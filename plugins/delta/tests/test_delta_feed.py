@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from laketier.spi import CHANGE_TYPE, ConfigError, IncompatibleTable, OffsetsExpired
+from laketier.spi import CHANGE_TYPE, ConfigError, CorruptTable, IncompatibleTable, OffsetsExpired
 from laketier_delta.feed import FEED
 
 
@@ -115,3 +118,55 @@ def test_versions_that_are_gone(fed: Any, support: Any) -> None:
         os.unlink(entry)
     with pytest.raises(OffsetsExpired):
         changes(fed, last - 1, last + 1)
+
+
+def test_a_version_whose_properties_nobody_knows_any_more(fed: Any, support: Any) -> None:
+    """Its own entry is there, and what leads up to it is not."""
+    for epoch in range(1, 5):
+        fed.epoch(epoch, support.ids(epoch + 10))
+    last = DeltaTable(fed.uri).version()
+    DeltaTable(fed.uri).create_checkpoint()
+    os.unlink(f"{fed.uri}/_delta_log/{0:020}.json")
+    with pytest.raises(OffsetsExpired, match=f"whether version {last - 2} has a change feed") as told:
+        changes(fed, last - 2, last + 1)
+    assert "logRetentionDuration" in (told.value.fix or "")
+    assert changes(fed, last, last + 1)[1] == [(14, "v14", "+I")]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_removal_has_to_name_its_partition(lake: Any, support: Any, named: bool) -> None:
+    lake.create(support.IDS, "v", delta__enableChangeDataFeed="true")
+    lake.epoch(0, support.ids(1, 2))
+    start = DeltaTable(lake.uri).version() + 1
+    DeltaTable(lake.uri).delete("v = 'v2'")
+    entry = Path(lake.uri, "_delta_log", f"{start:020}.json")
+    actions = [json.loads(line) for line in entry.read_bytes().splitlines()]
+    actions = [action for action in actions if "cdc" not in action]
+    if not named:
+        for action in actions:
+            action.get("remove", {}).pop("partitionValues", None)
+    entry.write_text("\n".join(map(json.dumps, actions)))
+    if named:
+        assert changes(lake, start, start + 1)[1] == [(2, "v2", "-D")]
+    else:
+        with pytest.raises(IncompatibleTable, match="which partition a file was removed from"):
+            changes(lake, start, start + 1)
+
+
+def test_a_file_of_changes_with_another_type_is_damage(fed: Any) -> None:
+    start = DeltaTable(fed.uri).version() + 1
+    DeltaTable(fed.uri).update(updates={"v": "'new'"}, predicate="id = 2")
+    (file,) = Path(fed.uri, "_change_data").rglob("*.parquet")
+    rows = pq.read_table(file)
+    index = rows.schema.get_field_index("_change_type")
+    pq.write_table(rows.set_column(index, "_change_type", pa.array(["merged"] * len(rows))), file)
+    with pytest.raises(CorruptTable, match="other change types"):
+        changes(fed, start, start + 1)
+
+
+def test_a_file_of_changes_without_rows_tells_none(fed: Any) -> None:
+    start = DeltaTable(fed.uri).version() + 1
+    DeltaTable(fed.uri).update(updates={"v": "'new'"}, predicate="id = 2")
+    (file,) = Path(fed.uri, "_change_data").rglob("*.parquet")
+    pq.write_table(pq.read_table(file).slice(0, 0), file)
+    assert changes(fed, start, start + 1)[1] == []
