@@ -71,6 +71,7 @@ NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
 VECTORS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "float32": (pa.list_(pa.float32(), 4), [[0.0, 1.5, -2.0, 4.0], [1.0, 2.0, 3.0, 4.0]]),
     "float64": (pa.list_(pa.float64(), 2), [[0.1, 0.2]]),
+    "of-one": (pa.list_(pa.float32(), 1), [[0.5], [-1.0]]),
 }
 
 

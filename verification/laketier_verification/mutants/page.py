@@ -81,6 +81,27 @@ whole class:
 - **Words of messages, and counts for people: 2.** What is only named in a message is an argument `where`.
 - **In code that is gone: 1.**
 """,
+    "delta": """\
+Seed 29 was drawn before anything was changed, and its 23 survivors that count are of these classes. What was done is
+for the whole class, and seed 31 was drawn after it. 78 lines of `survivors.toml` were written between the two, from the
+list of all mutants that swap statements or operands, drop `strict=` or widen an `except`, without a run of any of them.
+
+- **Options of the plugin, settings of the store, and what other tools leave in a log: 10.** The suite can't know of
+  them: how odd values of partitions are taken, which columns have statistics, a property that is damaged, a table that
+  Spark replaced. Our own tests noticed eight of them; now they ask for the log, entry by entry, and for bounds and
+  filters, value by value, which is cheap.
+- **What the contract leaves open: 5.** When the newest version came, how much memory a table may take, whether bounds
+  of floats are kept. Our own tests noticed two.
+- **Drops in the middle of a commit: 2.** They have tests of our own, which drop the table right before delta-rs writes.
+- **True gaps: 2.** The suite reads the changes and the feed of a table that was dropped and made anew, and asks for the
+  files of many columns for other readers. While these survivors were read it also got tests of changes and feeds of
+  partitions and buckets, and of a table that is created twice.
+- **Guards that were made twice: 2.** One of each is gone.
+- **Words of messages: 2.** What was only told is an argument `why` now.
+
+The new tests found that delta-rs, when it sets a property, names the feature of variants in tables that name features:
+laketier refused such a table, and takes it now.
+""",
 }
 _HEAD = """# Mutants
 
