@@ -16,26 +16,35 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
 
 Named = str | os.PathLike[str]
+N = TypeVar("N", bound=Named)
 
 
 def read(path: Named) -> bytes:
     """The bytes of a file. Raises `OSError`, as all of these do."""
-    return _ask("read", [os.fsencode(path)])[0]
+    return read_all([path])[path]
 
 
-def read_all(paths: Sequence[Path]) -> Mapping[Path, bytes]:
-    """The bytes of each."""
-    return dict(zip(paths, _ask("read", [os.fsencode(path) for path in paths]), strict=True))
+def read_all(paths: Collection[N]) -> dict[N, bytes]:
+    """The bytes of each: to ask once takes as long as to ask for one."""
+    if not paths:
+        return {}
+    found: list[bytes] = _ask("read", [os.fsencode(path) for path in paths])
+    return dict(zip(paths, found, strict=True))
 
 
 def write(path: Named, content: bytes) -> None:
     """Make a file hold this, as ``Path.write_bytes``."""
-    _ask("write", os.fsencode(path), content)
+    write_all({path: content})
+
+
+def write_all(files: Mapping[N, bytes]) -> None:
+    """The same of several, in their order."""
+    if files:
+        _ask("write", [(os.fsencode(path), content) for path, content in files.items()])
 
 
 def copy(source: Named, target: Named) -> None:
@@ -91,9 +100,10 @@ def _read(paths: list[bytes]) -> list[bytes]:
     return found
 
 
-def _write(path: bytes, content: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(content)
+def _write(files: list[tuple[bytes, bytes]]) -> None:
+    for path, content in files:
+        with open(path, "wb") as file:
+            file.write(content)
 
 
 def _copy(source: bytes, target: bytes) -> None:

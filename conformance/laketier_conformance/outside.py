@@ -87,16 +87,13 @@ def local_folder(location: str) -> Path | None:
 
 def contents(root: Path | None) -> dict[Path, bytes]:
     """Of all files below."""
-    return {} if root is None else dict(apart.read_all([path for path in root.rglob("*") if path.is_file()]))
+    return {} if root is None else apart.read_all([path for path in root.rglob("*") if path.is_file()])
 
 
 def restore(root: Path | None, whole: dict[Path, bytes]) -> None:
     """Put the files back as they were."""
-    for file, content in contents(root).items():
+    there = contents(root)
+    for file in there:
         if file not in whole:
             file.unlink()
-        elif content != whole[file]:
-            apart.write(file, whole[file])
-    for file, content in whole.items():
-        if not file.exists():
-            apart.write(file, content)
+    apart.write_all({file: content for file, content in whole.items() if there.get(file) != content})

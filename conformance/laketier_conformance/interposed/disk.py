@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,30 +163,28 @@ class Disk:
 
     def _tree(self, names: Callable[[Inode, str], Names], *, torn: bool = False, whole: bool = False) -> Tree:
         """``torn``: with half of the bytes of files that were never synced. ``whole``: with all bytes."""
-        tree: dict[str, Entry] = {}
+        found: dict[str, Inode] = {}
 
         def walk(folder: Inode, path: str) -> None:
             for name, inode in sorted(names(folder, path).items()):
                 below = os.path.join(path, name)
-                holds = self._holds[inode]
-                if torn and holds == b"" and inode not in self._synced:
-                    now = _read(self._kept[inode])
-                    holds = now[: len(now) // 2]
-                if whole and isinstance(holds, bytes):
-                    holds = _read(self._kept[inode])
-                tree[os.path.relpath(below, self.root)] = Entry(inode, holds)
-                if holds is None:
+                found[os.path.relpath(below, self.root)] = inode
+                if self._holds[inode] is None:
                     walk(inode, below)
 
         walk(self._know(str(self.root)), str(self.root))
-        return tree
+        holds = {inode: self._holds[inode] for inode in found.values()}
+        if torn:
+            halves = self._read(each for each, held in holds.items() if held == b"" and each not in self._synced)
+            holds |= {inode: now[: len(now) // 2] for inode, now in halves.items()}
+        if whole:
+            holds |= self._read(each for each, held in holds.items() if isinstance(held, bytes))
+        return {path: Entry(inode, holds[inode]) for path, inode in found.items()}
 
     # -- what is durable --------------------------------------------------------------------------------------------
 
     def _take_unbuffered(self) -> None:
-        for inode in self._unbuffered:
-            if inode in self._kept:
-                self._holds[inode] = _read(self._kept[inode])
+        self._holds |= self._read(self._unbuffered & self._kept.keys())
 
     def _know(self, path: str) -> Inode:
         """A file that nobody synced yet holds nothing. It is kept open, so that no other one gets its number."""
@@ -216,7 +214,7 @@ class Disk:
                     self._spoilt.add(inode)
                 if inode not in self._spoilt:
                     self._synced.add(inode)
-                    self._holds[inode] = _read(descriptor)
+                    self._holds |= self._read([inode])
             elif not fails:
                 real = os.readlink(f"/proc/self/fd/{descriptor}")
                 self._names[inode] = self._current(inode, real)
@@ -225,7 +223,7 @@ class Disk:
             os.close(descriptor)
 
     def _sync_all(self) -> None:
-        waiting = [str(self.root)]
+        waiting, files = [str(self.root)], list[Inode]()
         while waiting:
             folder = waiting.pop()
             inode = self._know(folder)
@@ -234,9 +232,15 @@ class Disk:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):
-                    found = self._know(entry.path)
-                    self._holds[found] = _read(self._kept[found])
+                    files.append(self._know(entry.path))
+        self._holds |= self._read(files)
         self._removed.clear()
+
+    def _read(self, inodes: Iterable[Inode]) -> dict[Inode, bytes]:
+        """Of files that are kept, also once they have no name."""
+        paths = {inode: f"/proc/{os.getpid()}/fd/{self._kept[inode]}" for inode in inodes}
+        found = apart.read_all(paths.values())
+        return {inode: found[path] for inode, path in paths.items()}
 
 
 def put(tree: Tree, root: Path) -> None:
@@ -246,6 +250,7 @@ def put(tree: Tree, root: Path) -> None:
             shutil.rmtree(there.path)
         else:
             os.unlink(there.path)
+    files: dict[Path, bytes] = {}
     first: dict[Inode, Path] = {}
     for name, entry in tree.items():
         path = root / name
@@ -253,11 +258,12 @@ def put(tree: Tree, root: Path) -> None:
             path.mkdir()
         elif isinstance(entry.holds, str):
             path.symlink_to(entry.holds)
-        elif entry.inode in first:
-            path.hardlink_to(first[entry.inode])
-        else:
-            apart.write(path, entry.holds)
-            first[entry.inode] = path
+        elif entry.inode not in first:
+            files[path], first[entry.inode] = entry.holds, path
+    apart.write_all(files)
+    for name, entry in tree.items():
+        if isinstance(entry.holds, bytes) and first[entry.inode] != root / name:
+            (root / name).hardlink_to(first[entry.inode])
 
 
 def same(tree: Tree) -> int:
@@ -267,11 +273,6 @@ def same(tree: Tree) -> int:
 
 def _inode(found: os.stat_result) -> Inode:
     return found.st_dev, found.st_ino
-
-
-def _read(descriptor: int) -> bytes:
-    """Of a file that is kept, also once it has no name."""
-    return apart.read(f"/proc/{os.getpid()}/fd/{descriptor}")
 
 
 def _listed(path: str) -> list[os.DirEntry[str]]:
