@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -117,6 +119,14 @@ def caught(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     run = suite_in(tmp_path_factory.mktemp("wrong"))
     arguments = [*_lanes(tests), *EACH_STEP]
     return run(",".join(offers), tests, offers=offers, harnesses=harnesses, arguments=arguments)
+
+
+def test_what_wrong_plugins_take_the_place_of_is_there() -> None:
+    """Most of them are deep, and one whose function was moved away fails, but not for its mistake."""
+    named = re.compile(r'"(laketier(?:_lance)?(?:\.\w+)+)"')
+    for path in FOLDER.glob("*.py"):
+        for name in named.findall(path.read_text(encoding="utf-8")):
+            pkgutil.resolve_name(name)
 
 
 @pytest.mark.parametrize(

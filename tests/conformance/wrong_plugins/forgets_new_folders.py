@@ -20,5 +20,5 @@ def make(path: Path) -> None:
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    made = "laketier.kit.manifests.catalog.make_directories"
+    made = "laketier.kit.local_store.make_directories"
     return forgetful(FeatherPlugin, "forgets-new-folders", catalog=made, instead=make)
