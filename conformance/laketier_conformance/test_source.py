@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     And,
     ConfigError,
     Feature,
@@ -20,6 +21,7 @@ from laketier.spi import (
     Predicate,
     ScanRequest,
     SnapshotNotFound,
+    WidenColumn,
     support_of,
     to_arrow,
 )
@@ -360,6 +362,33 @@ def test_wide_and_nested_rows_are_plain_parquet_too(lake: Lake) -> None:
     assert are_named("db.small", 5) or are_named("db.large", 2**16), (
         "each split of a table of many and of nested columns names a plain Parquet file, as PLAIN_PARQUET is declared"
     )
+
+
+@pytest.mark.shows(Feature.PLAIN_PARQUET)
+@pytest.mark.parametrize("change", ["added", "widened"])
+def test_plain_parquet_of_before_a_change(lake: Lake, change: str) -> None:
+    """Another engine reads it with the table's columns of now: in an older file one is missing, or narrower."""
+    features = lake.plugin.features
+    needed = Feature.ADD_COLUMN if change == "added" else Feature.WIDEN_TYPE
+    if not all(support_of(features, feature).full for feature in (Feature.PLAIN_PARQUET, needed)):
+        return
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("r", pa.float64())])
+    table = lake.create(schema)
+    for rows in (5, 2**21):  # where small files are written again, one of 16 MB
+        columns = [pa.array(range(rows)), pa.nulls(rows, pa.int32()), pc.random(rows, initializer=0)]
+        table.publish_arrow([pa.record_batch(columns, schema=schema)])
+        if any(split.plain_parquet for split in table.source.plan(ScanRequest()).splits):
+            break
+    step = AddColumn(pa.field("m", pa.int64())) if change == "added" else WidenColumn("n", pa.int64())
+    lake.storage.catalog().alter_table(table.path, [step])
+    plan = table.source.plan(ScanRequest())
+    for split in plan.splits:
+        if split.plain_parquet is not None:
+            content = apart.read(split.plain_parquet.removeprefix("file://"))
+            there = pq.ParquetFile(pa.BufferReader(content)).schema_arrow
+            found = {field.name: str(field.type) for field in there}
+            expected = {field.name: str(field.type) for field in plan.schema}
+            expect(found, expected, f"columns of the plain Parquet file of a split, after a column was {change}")
 
 
 CUTS = {
