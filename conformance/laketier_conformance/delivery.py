@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from laketier.spi import DeliveryLevel
+from laketier.spi import DeliveryLevel, LaketierError
 from laketier.tiering import RoundOutcome
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Table
 
 
@@ -17,7 +17,7 @@ def made_whole(
     before: Sequence[int],
     after: Sequence[int],
     replay: Callable[[], RoundOutcome],
-    told: str,
+    cut: str,
 ) -> None:
     """A round of an epoch was cut off. Exactly once: its rows are there with its watermark, or neither is. Idempotent
     upserts: some of them may be there, each once, and the watermark only with all of them. At both levels the replay
@@ -26,13 +26,16 @@ def made_whole(
     mark = table.watermark()
     landed = mark is not None and mark.token.epoch == epoch
     if table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
-        assert seen in (before, after), f"{told}: the table holds a part of epoch {epoch}"
+        assert seen in (before, after), f"{cut}: the table holds a part of epoch {epoch}"
         landed = seen == after
     else:
-        assert Counter(before) <= Counter(seen), f"{told}: rows from before epoch {epoch} are lost"
-        assert Counter(seen) <= Counter(after), f"{told}: rows of epoch {epoch} are doubled"
-        assert not landed or seen == after, f"{told}: the watermark is there before the rows of epoch {epoch}"
+        assert Counter(before) <= Counter(seen), f"{cut}: rows from before epoch {epoch} are lost"
+        assert Counter(seen) <= Counter(after), f"{cut}: rows of epoch {epoch} are doubled"
+        assert not landed or seen == after, f"{cut}: the watermark is there before the rows of epoch {epoch}"
     expected = RoundOutcome.ALREADY_THERE if landed else RoundOutcome.PUBLISHED
-    outcome = replay()
-    assert outcome is expected, f"{told}: the replay ended as {outcome.value!r}, and {len(seen)} rows were there"
-    expect(table.ids, after, f"{told}: rows after the replay")
+    try:
+        outcome = replay()
+    except LaketierError as error:
+        raise AssertionError(f"{cut}: the replay ended in {told(error)}") from error
+    assert outcome is expected, f"{cut}: the replay ended as {outcome.value!r}, and {len(seen)} rows were there"
+    expect(table.ids, after, f"{cut}: rows after the replay")

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, CommitterInitContext, Feature, Watermark, new_attempt_id, support_of
+from laketier.spi import (
+    AddColumn,
+    CommitterInitContext,
+    Feature,
+    Leaf,
+    Op,
+    RenameColumn,
+    SchemaChange,
+    Watermark,
+    WidenColumn,
+    new_attempt_id,
+    support_of,
+)
 from laketier.tiering import RoundOutcome
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import expect, told
+from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.looks import Looks
-from laketier_conformance.lake import Table, batch, ids_of, read_plan, token
+from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
 from laketier_conformance.outside import local_folder
 
 FEW, MORE = 31, 36
+OTHERS = 900_000
+"""From this id on rows are of commits that came later."""
 TASKS = 60
 """Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50."""
 
@@ -65,6 +82,95 @@ def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Confi
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), f"{since} each epoch's rows are there once")
+
+
+def test_commits_of_others_change_nothing_that_was_done(lake: Lake, harness: Harness) -> None:
+    """A format sums up its history now and then, and whoever reads from there on finds what the sum has: rows of each
+    commit, columns by their new names and types, rows that others deleted, and where changes began."""
+    table = lake.create(pa.schema([("id", pa.int64()), ("name", pa.string()), ("count", pa.int32())]))
+    snapshots: list[int | None] = []
+    bounds = [_latest(table)]
+
+    def done() -> None:
+        snapshots.append(table.info.snapshot_id)
+        bounds.append(_latest(table))
+
+    table.publish_arrow([_named("name", ids_of(0))], token(0))
+    done()
+    name = _reshaped(table)
+    table.publish_arrow([_named(name, ids_of(1))], token(1))
+    done()
+    if harness.delete_rows is not None:
+        harness.delete_rows(lake.storage, table.info, ids_of(0)[1:3])
+    before = _looked_at(table, name, snapshots, bounds)
+    _others(table, MORE)
+    since = f"after {MORE} commits of others"
+    try:
+        after = _looked_at(table, name, snapshots, bounds)
+    except AssertionError:
+        raise
+    except Exception as error:  # noqa: BLE001 - reported
+        pytest.fail(f"{since} a table whose columns were changed before is read: found {told(error)}")
+    for what, expected in before.items():
+        expect(after[what], expected, f"{what}, {since}")
+    theirs = [i for i in table.ids if i >= OTHERS]
+    expect(theirs, list(range(OTHERS, OTHERS + MORE)), f"rows of {MORE} commits of one row each")
+
+
+def _named(name: str, ids: Sequence[int]) -> pa.RecordBatch:
+    columns = {"id": ids, name: [f"row {i}" for i in ids], "count": pa.array([i % 7 for i in ids], pa.int32())}
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _reshaped(table: Table) -> str:
+    """Change columns, as far as the format does. What ``name`` is called now."""
+    each: list[tuple[Feature, SchemaChange]] = [
+        (Feature.RENAME_COLUMN, RenameColumn("name", "title")),
+        (Feature.WIDEN_TYPE, WidenColumn("count", pa.int64())),
+        (
+            Feature.ADD_COLUMN,
+            AddColumn(pa.field("name" if _has(table, Feature.RENAME_COLUMN) else "more", pa.string())),
+        ),
+    ]
+    for feature, change in each:
+        if _has(table, feature):
+            table.lake.storage.catalog().alter_table(table.path, [change])
+    return "title" if _has(table, Feature.RENAME_COLUMN) else "name"
+
+
+def _has(table: Table, feature: Feature) -> bool:
+    return support_of(table.lake.plugin.features, feature).full
+
+
+def _others(table: Table, number: int) -> None:
+    """Commits of one row each."""
+    factory = table.factory
+    for epoch in range(number):
+        staged = table.stage_arrow([pa.record_batch({"id": [OTHERS + epoch]})])
+        commit = new_attempt_id()
+        committer = factory.create_committer(CommitterInitContext(commit_id=commit))
+        committer.publish(committer.open(), [staged], Watermark(token(epoch, "others"), commit))
+        committer.close()
+
+
+def _looked_at(table: Table, name: str, snapshots: Sequence[int | None], bounds: Sequence[int]) -> Mapping[str, Any]:
+    """What a reader finds of the rows below `OTHERS`, by what it asks for."""
+    whole = table.read(filters=(Leaf("id", Op.LT, OTHERS),)).sort_by("id")
+    one = (Leaf(name, Op.EQ, f"row {ids_of(0)[0]}"),)
+    found = {
+        "the columns": [(field.name, str(field.type)) for field in whole.schema],
+        "the rows of before": whole.to_pydict(),
+        f"the rows by the filter {one[0]}": table.read(filters=one)["id"].to_pylist(),
+    }
+    if _has(table, Feature.TIME_TRAVEL):
+        for number, snapshot in enumerate(snapshots):
+            rows = table.read(snapshot_id=snapshot).sort_by("id")
+            found[f"the snapshot after epoch {number}"] = rows.to_pydict()
+    if _has(table, Feature.INCREMENTAL_READ):
+        for number, (start, end) in enumerate(itertools.pairwise(bounds)):
+            rows = read_plan(table.source, table.changes.plan(start, end)).sort_by("id")
+            found[f"the changes of epoch {number}"] = rows.to_pydict()
+    return found
 
 
 def test_many_small_files_are_read_once(table: Table) -> None:

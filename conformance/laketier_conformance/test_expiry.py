@@ -125,7 +125,10 @@ def test_what_only_ended_snapshots_needed_is_gone(table: Table, snapshots: Mappi
             f"{told_by} that keeps one snapshot, and all others are older than the retention: expected that the oldest "
             f"of {len(snapshots)} ends, found that snapshot {first} is the earliest"
         )
-        expect(found.newest, newest, f"the newest snapshot, told by {told_by}")
+        # An expiry may be a commit of its own.
+        assert found.newest in (newest, table.info.snapshot_id), (
+            f"the newest snapshot, told by {told_by}: expected {newest}, found {found.newest}"
+        )
         assert found.files, f"files of rows that were overwritten twice, told by {told_by}: expected some, found none"
     expect(_paths(done.files), _paths(listed.files), "files that are to be deleted, and those that a listing told of")
     expect(_paths(done.removed), _paths(done.files), "files that were deleted, and those that were to be")

@@ -204,6 +204,27 @@ def test_filters_on_rows_of_several_batches(lake: Lake) -> None:
     compare(table, pa.Table.from_batches(batches), predicates)
 
 
+def test_filters_on_files_of_one_value(lake: Lake) -> None:
+    """The least and the greatest value are the same, and a row with another one is there: NaN, which bounds leave out,
+    or null."""
+    schema = pa.schema([("id", pa.int64()), ("v", pa.float64()), ("t", pa.string())])
+    table = lake.create(schema, "db.constants")
+    nan = float("nan")
+    everything = []
+    for epoch, (numbers, texts) in enumerate(
+        [([5.0, nan], ["a", "a"]), ([5.0, None], ["a", None]), ([5.0] * 2, ["b"] * 2)]
+    ):
+        ids = pa.array([2 * epoch, 2 * epoch + 1], pa.int64())
+        rows = pa.record_batch([ids, pa.array(numbers, pa.float64()), pa.array(texts, pa.string())], schema=schema)
+        table.publish_arrow([rows], token(epoch))
+        everything.append(rows)
+    leaves = [Leaf("v", op, 5.0) for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)]
+    leaves += [Leaf("t", op, "a") for op in (Op.EQ, Op.NE, Op.STARTS_WITH)]
+    leaves += [Leaf("v", Op.IN, (5.0,)), Leaf("t", Op.IN, ("a", "c"))]
+    nulls = [Leaf(name, op) for name in ("v", "t") for op in (Op.IS_NULL, Op.NOT_NULL)]
+    compare(table, pa.Table.from_batches(everything), [*leaves, *map(Not, leaves), *nulls])
+
+
 def test_filters_on_the_last_of_many_columns(lake: Lake) -> None:
     """Some formats keep statistics of the first columns alone (Delta: of 32), which says nothing about the others."""
     names = [f"c{number}" for number in range(40)]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable
+from datetime import timedelta
 
+import pyarrow.parquet as pq
 import pytest
 
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     CommitError,
     Conflict,
@@ -26,7 +29,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance import foreign
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import UPSERT, Keyed
 from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, tick, token
@@ -51,7 +54,13 @@ def _rows_of(first: int, last: int) -> list[int]:
 
 
 def _appended(table: Table, start: int, end: int) -> list[int]:
-    return sorted(read_plan(table.source, table.changes.plan(start, end))["id"].to_pylist())
+    try:
+        plan = table.changes.plan(start, end)
+    except (RowsChanged, OffsetsExpired) as error:
+        pytest.fail(
+            f"versions {start} to {end}, whose commits appended or moved rows, are planned: found {told(error)}"
+        )
+    return sorted(read_plan(table.source, plan)["id"].to_pylist())
 
 
 def _whole_or_refused(table: Table, marks: list[int]) -> None:
@@ -211,6 +220,49 @@ def test_rows_that_others_deleted_from_a_long_file(table: Table, harness: Harnes
     late = Leaf("id", Op.GE, LONG - 4)
     found = sorted(table.read(columns=("id",), filters=(late,))["id"].to_pylist())
     expect(found, left[-3:], "the last rows of such a file are asked for by a filter")
+
+
+def test_rows_that_others_deleted_stay_gone(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Whatever comes then: more deletions from the same file, the end of orphans, a compaction, an expiry. A file that
+    is told as plain Parquet has no row that was deleted."""
+    if harness.delete_rows is None:
+        unproven("rows that others delete, and what comes then", "the format's harness has no delete_rows")
+        return
+    table.append(0, ids_of(0, 0, 8), ids_of(0, 1, 8))
+    whole = ids_of(0, 0, 8) + ids_of(0, 1, 8)
+    left, start = list(whole), table.info.snapshot_id
+
+    def is_left(after: str) -> None:
+        try:
+            expect(table.ids, left, f"rows that are left of a table from which others deleted some, after {after}")
+        except AssertionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - reported
+            pytest.fail(f"a table from which others deleted rows is read after {after}: found {told(error)}")
+        for split in table.source.plan(ScanRequest()).splits:
+            if split.plain_parquet is not None:
+                found = pq.read_table(split.plain_parquet.removeprefix("file://"), columns=["id"], partitioning=None)
+                gone = sorted({*found["id"].to_pylist()} - {*left})
+                expect(gone, [], f"deleted rows in what is told as plain Parquet, after {after}")
+
+    for number, at in enumerate(([1, 2], [4, 11], [6])):
+        gone = [whole[each] for each in at]
+        harness.delete_rows(table.lake.storage, table.info, gone)
+        left = [i for i in left if i not in gone]
+        is_left(f"deletion {number + 1}")
+    if support_of(table.lake.plugin.features, Feature.ORPHAN_COLLECTION).full:
+        table.lake.let_age()
+        collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
+        is_left("orphans were collected")
+    if harness.compact is not None:
+        harness.compact(table.lake.storage, table.info)
+        is_left("a compaction")
+    if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL).full:
+        found = sorted(table.read(snapshot_id=start)["id"].to_pylist())
+        expect(found, whole, "the snapshot of before others deleted rows, three times, is read")
+    if harness.expire is not None:
+        harness.expire(table.lake.storage, table.info)
+        is_left("an expiry")
 
 
 @pytest.mark.needs(Feature.UPSERT)

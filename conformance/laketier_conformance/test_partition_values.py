@@ -26,7 +26,7 @@ from laketier.spi import (
     UnsupportedType,
     WriteResult,
 )
-from laketier_conformance.expect import told
+from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, token
 from laketier_conformance.oracle import compare
 
@@ -84,6 +84,26 @@ def test_filters_on_partitions(lake: Lake, name: str) -> None:
         return
     kept = _published(table, schema, [(value,) for value in [*values, None]])
     compare(table, kept, _predicates("key", [row["key"] for row in kept.to_pylist() if row["key"] is not None]))
+
+
+def test_values_of_one_task_stay_apart(lake: Lake) -> None:
+    """However alike the folders are that they get: no file takes the place of another one of its task."""
+    schema = pa.schema([("id", pa.int64()), ("key", pa.string())])
+    table = lake.create(schema, "db.parts", partition_by=(PartitionField("key"),))
+    taken: dict[int, str | None] = {}
+    for number, value in enumerate([*TEXT, None]):
+        try:
+            table.stage_arrow([pa.record_batch([pa.array([number]), pa.array([value], pa.string())], schema=schema)])
+        except IncompatibleData:
+            continue
+        taken[number] = value
+    rows = pa.record_batch([pa.array(list(taken)), pa.array(list(taken.values()), pa.string())], schema=schema)
+    doing = f"{len(taken)} values of a partition column, each of which is taken alone, are written by one task"
+    try:
+        table.publish_arrow([rows], token(0))
+    except LaketierError as error:
+        pytest.fail(f"{doing}: found {told(error)}")
+    expect(dict(zip(*table.read().sort_by("id").to_pydict().values(), strict=True)), taken, f"rows when {doing}")
 
 
 def test_filters_on_several_partition_columns(lake: Lake) -> None:

@@ -29,9 +29,10 @@ NOTHING = {"empty": "", "blanks": "  "}
 
 
 def _place(table: Table, name: str) -> Path | None:
-    """Where a table ``db.<name>`` would lie, if each has a local folder of its name."""
+    """Where a table ``db.<name>`` would lie, if each has a local folder of its name. None as well where the table's
+    files lie one level below that folder."""
     folder = local_folder(table.info.location)
-    if folder is None or table.path.table not in folder.name:
+    if folder is None or table.path.table not in folder.name or folder.parent.name == table.path.table:
         return None
     return folder.with_name(folder.name.replace(table.path.table, name, 1))
 
@@ -227,7 +228,7 @@ def test_a_table_below_another_one(table: Table, unproven: Callable[[str, str], 
     """Somebody's warehouse is inside of a table's folder. Dropping the table is refused, or leaves the other one as it
     is."""
     catalog, folder = table.lake.storage.catalog(), local_folder(table.info.location)
-    if folder is None or _place(table, "notes") is None:
+    if folder is None or table.path.table not in folder.name:
         unproven("tables below others", "the table is in no local folder of its name")
         catalog.drop_table(table.path)
         return

@@ -30,6 +30,7 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, token
+from laketier_conformance.oracle import compare
 
 NARROW = pa.schema(
     [("id", pa.int64()), ("count", pa.int32()), ("ratio", pa.float32()), ("price", pa.decimal128(10, 2))]
@@ -300,6 +301,21 @@ def test_the_old_name_may_be_used_again(table: Table) -> None:
         ["row 4", "new"],
         "values of a renamed column beside a new one with its old name",
     )
+
+
+@pytest.mark.needs(Feature.RENAME_COLUMN, Feature.ADD_COLUMN)
+def test_filters_after_the_old_name_is_used_again(lake: Lake) -> None:
+    """What a file knows of a column is of the renamed one, and says nothing of the new one that has its former name."""
+    table = lake.create(pa.schema([("id", pa.int64()), ("name", pa.string())]), "db.renamed")
+    table.publish_arrow([pa.record_batch({"id": pa.array([1, 2]), "name": ["a", "c"]})], token(0))
+    _alter(table, list(RENAME))
+    _alter(table, [AddColumn(pa.field("name", pa.string()))])
+    rows = {"id": pa.array([3, 4]), "title": ["b", None], "name": ["x", "a"]}
+    table.publish_arrow([pa.record_batch(rows)], token(1))
+    everything = pa.table({"id": [1, 2, 3, 4], "title": ["a", "c", "b", None], "name": [None, None, "x", "a"]})
+    leaves = [Leaf(name, op, value) for name in ("name", "title") for value in "abx" for op in (Op.EQ, Op.NE, Op.LE)]
+    leaves += [Leaf(name, op) for name in ("name", "title") for op in (Op.IS_NULL, Op.NOT_NULL)]
+    compare(table, everything, leaves)
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN, Feature.WIDEN_TYPE)

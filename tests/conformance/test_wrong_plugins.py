@@ -56,6 +56,7 @@ HELPERS = {
     "marked",
     "told",
     "local",
+    "leaving",
 }
 
 
