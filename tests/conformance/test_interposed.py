@@ -97,6 +97,13 @@ def seen_of(folder: Path, code: str) -> list[str]:
             ["openat a", "write a"],
         ),
         (OPENED, ["openat2 a"]),
+        ("os.mknod('a')", ["mknodat a"]),
+        ("os.mkfifo('a'); os.write(os.open('a', os.O_RDWR), b'x')", ["mknodat a", "write a"]),
+        ("os.write(os.pipe()[1], b'x')", []),
+        (
+            "a, b = (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in 'ab'); a.bind('s'); b.sendto(b'x', 's')",
+            ["sendto unix of no peer"],
+        ),
         # Not each file system has them: the call is seen before that turns out.
         (
             "import contextlib\nwith contextlib.suppress(OSError): os.setxattr('there', 'user.x', b'1')",

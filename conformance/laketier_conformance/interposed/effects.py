@@ -20,7 +20,7 @@ _KINDS = {
     "renames": ("rename",),
     "links": ("link", "symlink"),
     "removals": ("unlink", "rmdir"),
-    "new files": ("open", "creat", "mkdir"),
+    "new files": ("open", "creat", "mkdir", "mknod"),
     "mapped to be written": ("mmap",),
     "rings": ("io_uring",),
 }
@@ -124,8 +124,10 @@ def _files(call: Call, notification: Notification) -> Iterator[str]:
     if call.descriptor is not None:
         descriptor = _descriptor(call, notification)
         mode = os.stat(descriptor).st_mode
-        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-            yield os.readlink(descriptor)
+        file = os.readlink(descriptor)
+        # Of pipes only one with a name: whoever reads it may be no child of the process.
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (stat.S_ISFIFO(mode) and file.startswith("/")):
+            yield file
         return
     if not call.paths:
         yield "/"

@@ -54,6 +54,8 @@ def peer_of(theirs: socket.socket) -> str | None:
         address = theirs.getpeername()
     except OSError:
         address = None
+    if theirs.family == socket.AF_UNIX and address is None:
+        return "unix of no peer"
     if theirs.family == socket.AF_UNIX:
         name = os.fsdecode(address or b"").replace("\0", "@")
         return f"unix {name}" if name else None
