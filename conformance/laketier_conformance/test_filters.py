@@ -298,6 +298,29 @@ def test_text_that_some_orders_take_for_the_same(lake: Lake) -> None:
     compare(table, everything, [*predicates, Leaf("v", Op.IN, ("a", "z")), Not(Leaf("v", Op.IN, ("a", "z")))])
 
 
+def test_filters_by_integers_beyond_a_column(lake: Lake) -> None:
+    """No row of 32 bits is one of them, and each is less than all that are above, and greater than all below. A reader
+    that makes them fit takes them for the least and the greatest."""
+    least, greatest = -(2**31), 2**31 - 1
+    table, everything = _filled(lake, pa.int32(), [[least, -1], [0, greatest], [None], [least, greatest]])
+    rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
+    for literal in (least - 1, greatest + 1):
+        above = [op for op in (Op.LT, Op.LE, Op.NE) if literal > 0] + [
+            op for op in (Op.GT, Op.GE, Op.NE) if literal < 0
+        ]
+        wanted: list[tuple[Leaf, set[int]]] = [
+            (Leaf("v", op, literal), {each for each, _ in rows if op in above}) for op in COMPARED
+        ]
+        wanted += [
+            (Leaf("v", Op.IN, (literal, 0)), {each for each, value in rows if value == 0}),
+            (Leaf("v", Op.IN, (literal,)), set()),
+        ]
+        for leaf, found in wanted:
+            for predicate, ids in ((leaf, found), (Not(leaf), {each for each, _ in rows} - found)):
+                read = table.read(filters=(predicate,))["id"].to_pylist()
+                expect(sorted(read), sorted(ids), f"rows of {predicate} on a column of 32 bits")
+
+
 def test_filters_by_nan_and_by_lists_with_nothing(lake: Lake) -> None:
     """NaN equals nothing, in a list neither. A null in a list makes its negation true for no row."""
     table, everything = _filled(lake, pa.float64(), [[NAN, 1.0], [1.0, 1.0], [None], [NAN], [2.0, 3.0]])

@@ -41,10 +41,7 @@ def data_files(table: Table, results: Iterable[WriteResult], base: str) -> list[
                 nan_value_counts={i: m.nans for i, m in columns if m.nans is not None},
                 lower_bounds={i: m.lower for i, m in columns if m.lower is not None},
                 upper_bounds={i: m.upper for i, m in columns if m.upper is not None},
-                key_metadata=None,
                 split_offsets=list(metrics.split_offsets),
-                equality_ids=None,
-                sort_order_id=None,
             )
             # `from_args` drops it silently, and the manifest takes the current default.
             file.spec_id = spec.spec_id
