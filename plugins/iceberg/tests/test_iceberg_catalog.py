@@ -33,6 +33,7 @@ from laketier.spi import (
     Passthrough,
     RenameColumn,
     TableDescriptor,
+    TableInfo,
     TableNotFound,
     TablePath,
     UnsupportedType,
@@ -398,6 +399,20 @@ def test_the_lines_that_open_the_table_open_it(events: Any, monkeypatch: pytest.
     assert set(lines) == {"pyiceberg", "Polars", "DuckDB", "Spark"}
     for tool in ("pyiceberg", "Polars", "DuckDB"):
         assert evaluate(lines[tool]).num_rows == 7, tool
+
+
+def test_a_table_of_another_catalog_is_opened_by_that_one(tmp_path: Path) -> None:
+    """Also where its files are on this disk: the folder alone does not say which metadata are current."""
+    info = TableInfo(
+        TablePath("db", "t"),
+        TableDescriptor(pa.schema([("id", pa.int64())])),
+        "0" * 32,
+        str(tmp_path / "db" / "t"),
+        None,
+    )
+    lines = IcebergPlugin().open_with(info)
+    assert set(lines) == {"pyiceberg", "Spark"}
+    assert all("<your catalog>" in line for line in lines.values())
 
 
 def _modules_after(program: str, *arguments: str) -> set[str]:

@@ -314,3 +314,20 @@ def test_polars_finds_the_same_rows(pruned: Any, monkeypatch: pytest.MonkeyPatch
     assert frame.filter(pl.col("s") >= "w").select("s").collect().height == sum(
         value is not None and value >= "w" for value in rows["s"].to_pylist()
     )
+
+
+def test_a_long_text_is_cut_in_both_bounds() -> None:
+    _, metrics, _ = _metrics(pa.table({"s": ["a" * 40, "b" * 40]}))
+    [column] = metrics.columns.values()
+    assert column.lower == b"a" * 16
+    assert column.upper == b"b" * 15 + b"c"
+
+
+def test_a_file_without_statistics_has_sizes_and_numbers_of_values() -> None:
+    """As a writer leaves it that was told to keep none: nulls are not known then, and bounds neither."""
+    schema = to_arrow(to_iceberg(pa.schema([("i", pa.int32())])))
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"i": pa.array([1, None], pa.int32())}).cast(schema), sink, write_statistics=False)
+    footer = pq.ParquetFile(io.BytesIO(sink.getvalue())).metadata
+    [column] = collect(footer, leaves(schema), {}, set()).columns.values()
+    assert (column.values, column.nulls, column.lower, column.upper) == (2, None, None, None)

@@ -26,6 +26,8 @@ from laketier.spi import (
 )
 from laketier.tables.scan import scan
 from laketier.tiering import TieringRound
+from laketier_iceberg.projection import Projection
+from laketier_iceberg.promotion import promoted
 from laketier_iceberg.resolution import NAME_MAPPING
 
 SCHEMA = pa.schema([("id", pa.int64()), ("price", pa.float64()), ("note", pa.string())])
@@ -383,8 +385,6 @@ def test_partitions_beyond_the_years_that_python_has(
 
 @pytest.mark.parametrize("item", [pa.int32(), pa.struct([("x", pa.int32())])], ids=str)
 def test_a_slice_of_lists_and_maps_with_nulls_is_found_by_id(item: pa.DataType) -> None:
-    from laketier_iceberg.projection import Projection
-
     def numbered(kind: pa.DataType, start: int) -> pa.DataType:
         if pa.types.is_struct(kind):
             fields = [kind.field(0).with_metadata({"PARQUET:field_id": str(start + 10)})]
@@ -479,3 +479,15 @@ def test_files_of_expired_snapshots_are_plain_after_one_look(
     for _ in range(2):
         assert all(split.plain_parquet for split in plan(table).splits)
     assert len(looks) == 4
+
+
+def test_values_inside_of_maps_and_lists_are_promoted_and_nothing_else_is() -> None:
+    """Others may widen what is inside of a column. A number is never made of what is none, nor the other way round."""
+    projection = Projection("a file", None, {}, {})
+    for kind in (lambda value: pa.map_(pa.string(), value), pa.list_):
+        old, new = kind(pa.int32()), kind(pa.int64())
+        array = pa.array([[("a", 7)] if pa.types.is_map(old) else [7], None], old)
+        found = projection.project(array, pa.field("c", old), pa.field("c", new))
+        assert found.type == new
+        assert found.to_pylist() == array.to_pylist()
+    assert promoted(pa.array([1]), pa.bool_()) is None
