@@ -25,7 +25,6 @@ class FilePruner:
     ``null_count`` where there are any, as delta-rs gives them."""
 
     def __init__(self, files: pa.Table, schema: pa.Schema, partition_columns: Iterable[str]) -> None:
-        self._schema = schema
         self._partition_columns = list(partition_columns)
         self._partitions = partition_table(files, schema, self._partition_columns)
         self._bounds = {name: struct_columns(files, name) for name in ("min", "max", "null_count")}

@@ -118,10 +118,9 @@ def _merged(footer: Any, leaf: _Leaf) -> tuple[int | None, Any, Any]:
         if statistics.null_count == chunk.num_values:
             continue
         bounded = bounded and statistics.has_min_max
-        if bounded:
-            low, high = _physical(leaf.kind, statistics)
-            lows.append(low)
-            highs.append(high)
+        low, high = _physical(leaf.kind, statistics)
+        lows.append(low)
+        highs.append(high)
     if not bounded or not lows or None in lows or None in highs:
         return nulls, None, None
     return nulls, min(lows), max(highs)

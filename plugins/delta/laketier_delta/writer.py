@@ -49,7 +49,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
         self._filesystem = location.filesystem
         self._partition_columns = [field.column for field in table.descriptor.partition_by]
         self._assigner = assigner_for(table.descriptor) if table.descriptor.buckets else None
-        self._buckets: dict[str, int] = {}
+        self._buckets: dict[str, int | None] = {}
         file_schema = relaxed(table.schema)
         if self._partition_columns:
             file_schema = pa.schema([field for field in file_schema if field.name not in self._partition_columns])
@@ -87,8 +87,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
         values, bucket = (key[:-1], key[-1]) if self._assigner else (key, None)
         stem = stem_of(self._table.schema_fingerprint, self._attempt, len(self._files.paths), self._names.file_names)
         path = file_path(self._partition_columns, values, stem, bucket, self._odd, self._names)
-        if bucket is not None:
-            self._buckets[path] = bucket
+        self._buckets[path] = bucket
         target = f"{self._location.root}/{path}"
         if self._location.is_local:
             self._location.refuse_links(path)
@@ -117,7 +116,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
             rows=file.rows,
             bytes=file.bytes,
             partition=partition_values(self._partition_columns, values),
-            bucket=self._buckets.get(file.path),
+            bucket=self._buckets[file.path],
             payload={STATS: self._statistics.of(file.footer, self._with_nan)},
         )
 

@@ -460,10 +460,11 @@ def test_an_unknown_pipeline_costs_one_look_at_the_log(lake, monkeypatch):
     assert len(looked) == 1
 
 
-def test_a_pipeline_that_is_known_in_part_is_corrupt(lake, support):
+@pytest.mark.parametrize("known", [["record"], ["record", "epoch"], ["record", "fence"]], ids=str)
+def test_a_pipeline_that_is_known_in_part_is_corrupt(lake, known):
     lake.create()
     handle = DeltaTable(lake.uri)
-    properties = CommitProperties(app_transactions=[Transaction("laketier/record/p", 5, 1)])
+    properties = CommitProperties(app_transactions=[Transaction(f"laketier/{name}/p", 5, 1) for name in known])
     handle.create_write_transaction([], "append", handle.schema(), [], commit_properties=properties)
     with pytest.raises(CorruptTable, match="in part only"):
         lake.committer().open().watermark("p")

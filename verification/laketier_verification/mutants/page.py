@@ -82,6 +82,10 @@ whole class:
 - **In code that is gone: 1.**
 """,
     "delta": """\
+Seed 31 met the tests of the suite as they were at commit 07f2c56a, and the plugin did not change up to the commit that
+is named. The two samples overlap: what the suite gained is of few mutants, and most of what it does not notice are
+guards against what other tools leave. Three survivors of seed 31 named code that nobody needs, which is gone since.
+
 Seed 29 was drawn before anything was changed, and its 23 survivors that count are of these classes. What was done is
 for the whole class, and seed 31 was drawn after it. 78 lines of `survivors.toml` were written between the two, from the
 list of all mutants that swap statements or operands, drop `strict=` or widen an `except`, without a run of any of them.
