@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from depth import sizes
 from hostile_values import long
 from laketier.codecs import avro_files, expansion, parquet_pages
 from laketier.codecs.avro_files import AvroFile
@@ -141,17 +142,19 @@ def test_parquet_whose_page_is_a_bomb(zone: Path) -> None:
     assert "max-block-bytes = 1,048,576" in bad[0].error
 
 
+@sizes("count", 200, 3_000)
 def test_parquet_whose_dictionary_is_a_bomb_is_read_in_small_batches(
-    zone: Path, monkeypatch: pytest.MonkeyPatch
+    zone: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    monkeypatch.setattr(parquet_pages, "_BATCH_BYTES", 64 * MIB)
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 200, pa.int32()), pa.array(["x" * MIB]))
+    if count < 1024:
+        monkeypatch.setattr(parquet_pages, "_BATCH_BYTES", 64 * MIB)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(["x" * MIB]))
     land_bytes(zone, "f", parquet(pa.table({"v": texts}), compression="zstd", store_schema=False))
     log = log_of(zone, {})
     [split] = log.plan(all_of(log))
     sizes = [(batch.num_rows, batch.nbytes) for batch in log.read(split)]
-    assert sum(rows for rows, _ in sizes) == 200
-    assert max(size for _, size in sizes) <= 70 * MIB
+    assert sum(read for read, _ in sizes) == count
+    assert max(size for _, size in sizes) <= 1.1 * parquet_pages._BATCH_BYTES
 
 
 @pytest.mark.parametrize("what", ["fixed length", "lists", "prefixes"])

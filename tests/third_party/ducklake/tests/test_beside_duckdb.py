@@ -104,6 +104,12 @@ def test_a_lake_that_was_moved_is_not_the_copy_in_its_old_place(lake: Lake, tmp_
 
 def test_no_new_file_has_the_number_of_a_lake_that_is_attached(lake: Lake, tmp_path: Path) -> None:
     """It is gone, and a new lake would be taken for it. Most file systems give the number to the next new file."""
+    (tmp_path / "control").touch()
+    gone = os.stat(tmp_path / "control").st_ino
+    (tmp_path / "control").unlink()
+    (tmp_path / "next").touch()
+    if os.stat(tmp_path / "next").st_ino != gone:
+        pytest.skip("this file system gives the number of a file that is gone to no other")
     round_of(lake, 0)
     file = tmp_path / "w" / "lake.sqlite"
     number = os.stat(file).st_ino
