@@ -175,10 +175,10 @@ class Disk:
         walk(self._know(str(self.root)), str(self.root))
         holds = {inode: self._holds[inode] for inode in found.values()}
         if torn:
-            halves = self._read(each for each, held in holds.items() if held == b"" and each not in self._synced)
+            halves = self._read(each for each, found in holds.items() if found == b"" and each not in self._synced)
             holds |= {inode: now[: len(now) // 2] for inode, now in halves.items()}
         if whole:
-            holds |= self._read(each for each, held in holds.items() if isinstance(held, bytes))
+            holds |= self._read(each for each, found in holds.items() if isinstance(found, bytes))
         return {path: Entry(inode, holds[inode]) for path, inode in found.items()}
 
     # -- what is durable --------------------------------------------------------------------------------------------
