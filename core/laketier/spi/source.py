@@ -118,8 +118,7 @@ class LakeSplit:
         index: The number of the split in its plan, from 0.
         rows: The rows of the split. None where they are unknown.
         bytes: The size of the split. None where it is unknown.
-        bucket: The bucket of the rows. -1 where the table has none, or the split spans several. A split of changes may
-            leave it out, too.
+        bucket: The bucket of the rows. -1 where the table has none, or the split spans several.
         partition: The partition fields and their values as text, None for null. Empty where they are unknown. An upsert
             skips splits by it, so integers are spelled ``42``, days ``2026-11-21``, and a text as it is. Of a transform
             all rows of the split have this one value: times before 1970 are rounded towards the past, numbers below

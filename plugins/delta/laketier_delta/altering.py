@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
 
 _ATTEMPTS = 25
-_PAUSE = 0.05
-"""Seconds that each attempt may wait longer than the one before."""
+_PAUSE, _DOUBLED = 0.02, 6
+"""The seconds that the first attempt waits at most, and how many of those after it may wait twice as long."""
 
 
 def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], bool], what: str) -> None:
@@ -42,7 +42,7 @@ def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], b
                 if not change(handle, CommitProperties(max_commit_retries=0)):
                     return
         except CommitFailedError:
-            time.sleep(random.uniform(0, _PAUSE * attempt))
+            time.sleep(random.uniform(0, _PAUSE * 2 ** min(attempt, _DOUBLED)))
         except DeltaError as error:
             # It looks at what it committed: a table that was dropped under it has no such version, or that one alone.
             with suppress(Conflict):

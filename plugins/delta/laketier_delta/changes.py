@@ -32,7 +32,7 @@ from laketier.spi import (
 )
 from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, open_table
-from laketier_delta.layout import relative_path
+from laketier_delta.layout import bucket_of, relative_path
 from laketier_delta.location import LOG, Location
 from laketier_delta.log_file import LogFile
 from laketier_delta.partitions import text_of_log
@@ -106,7 +106,8 @@ class DeltaChanges(LakeChanges):
                 pass_over(commit.version, commit.operation, where=self.location.uri, skip_changes=skip_changes)
             else:
                 adds += commit.files
-        splits = tuple(splits_of(adds, known.schema, known.partition_columns))
+        buckets = self.table.descriptor.buckets is not None
+        splits = tuple(splits_of(adds, known.schema, known.partition_columns, buckets=buckets))
         return ScanPlan(snapshot_id=end - 1, schema=known.schema, splits=splits)
 
 
@@ -170,9 +171,9 @@ def _read_all(location: Location, start: int, end: int) -> list[Appended]:
 
 
 def splits_of(
-    adds: Iterable[Mapping[str, Any]], schema: pa.Schema, partition_columns: Sequence[str]
+    adds: Iterable[Mapping[str, Any]], schema: pa.Schema, partition_columns: Sequence[str], *, buckets: bool
 ) -> Iterator[LakeSplit]:
-    """A split for each file. Raises `IncompatibleTable`."""
+    """A split for each file, with its bucket where the table has ``buckets``. Raises `IncompatibleTable`."""
     kinds = {name: schema.field(name).type for name in partition_columns}
     for index, add in enumerate(adds):
         path = relative_path(add["path"])
@@ -196,6 +197,7 @@ def splits_of(
             index=index,
             rows=_rows(add),
             bytes=add.get("size"),
+            bucket=bucket_of(path) if buckets else -1,
             partition=tuple((name, text_of_log(values.get(name), kind)) for name, kind in kinds.items()),
             payload=LogFile(path),
         )

@@ -64,13 +64,13 @@ class DeltaLog:
 
     def find_commit(self, commit_id: str, after: int, upto: int) -> bool | None:
         """Whether a version in ``(after, upto]`` was made by ``commit_id``; None when an entry that could say so is
-        gone."""
+        gone. A table that was dropped and made anew may be at a version before ``after``: False."""
         missing = upto - after
         for _, info in self.newest_first(upto, after):
             if info.get(COMMIT_ID) == commit_id:
                 return True
             missing -= 1
-        return None if missing else False
+        return None if missing > 0 else False
 
 
 def _resets(info: dict[str, Any], after: int) -> bool:

@@ -66,13 +66,14 @@ def check_feed(location: Location) -> None:
 def _plan(table: TableInfo, location: Location, start: int, end: int) -> ScanPlan:
     known, commits = commits_of(table, location, start, end)
     _check_on(table, location, commits, start, end)
+    buckets = table.descriptor.buckets is not None
     numbers = count()
 
     def splits(actions: Iterable[Mapping[str, Any]], fed: Fed) -> Iterator[LakeSplit]:
         actions = list(actions)
         if known.partition_columns:
             _check_values(actions, location)
-        for split in splits_of(actions, known.schema, known.partition_columns):
+        for split in splits_of(actions, known.schema, known.partition_columns, buckets=buckets):
             yield replace(split, index=next(numbers), payload=replace(split.payload, fed=fed))
 
     planned: list[LakeSplit] = []

@@ -79,7 +79,7 @@ def _json(value: Any) -> str:
         return "{" + ",".join(f"{_json(name)}:{_json(item)}" for name, item in value.items()) + "}"
     if isinstance(value, Decimal):
         return format(value, "f")
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
 def _chosen(path: tuple[str, ...], columns: Collection[str]) -> bool:

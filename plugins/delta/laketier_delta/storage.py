@@ -63,6 +63,7 @@ class DeltaStorage(LakeStorage):
 
     def tiering_factory(self, table: TableInfo) -> DeltaTieringFactory:
         location = self._warehouse.table(table.path)
+        location.refuse_links()
         check_event_time(self._options, table.schema)
         self._options.check_names(FORMAT)
         handle = handle_of(location, table)

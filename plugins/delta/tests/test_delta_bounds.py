@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from laketier_delta.stats import FileStatistics
+from laketier_delta.stats import FileStatistics, _json
 
 HIGHEST = "\U0010ffff"
 
@@ -108,6 +108,13 @@ def test_floats_that_held_nan_have_no_bounds() -> None:
     found = of([1.0], kind=pa.float64(), unbounded=("c",))
     assert (found["minValues"], found["maxValues"], found["nullCount"]) == ({}, {}, {"c": 0})
     assert of([1], kind=pa.int64(), unbounded=("c",))["minValues"] == {"c": 1}
+
+
+def test_no_bare_nan_gets_into_a_log() -> None:
+    """It is no JSON, and readers refuse the whole table for it."""
+    for number in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            _json({"minValues": {"c": number}})
 
 
 DEEP = pa.struct([("a", pa.struct([("b", pa.struct([("i", pa.int64()), ("f", pa.float64())]))])), ("z", pa.int64())])

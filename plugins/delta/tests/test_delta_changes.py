@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 
 from laketier.spi import (
     AddColumn,
+    BucketSpec,
     CorruptTable,
     IncompatibleTable,
     OffsetsExpired,
@@ -105,6 +106,13 @@ def test_splits_tell_rows_and_bytes(filled: Any) -> None:
     sizes = [Path(filled.uri, split.payload.path).stat().st_size for split in plan.splits]
     assert [(split.rows, split.bytes) for split in plan.splits] == [(1, size) for size in sizes]
     assert ids == [0, 1, 2]
+
+
+def test_splits_tell_their_bucket(lake: Any, support: Any) -> None:
+    lake.create(support.IDS, buckets=BucketSpec(2, ("id",)))
+    lake.epoch(0, support.ids(*range(8)))
+    plan, _ = planned(lake, 1, 2)
+    assert {split.bucket for split in plan.splits} == {0, 1}
 
 
 def test_a_file_without_statistics_tells_no_rows(filled: Any) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from laketier.spi import CHANGE_TYPE, ConfigError, CorruptTable, IncompatibleTable, OffsetsExpired
+from laketier.spi import CHANGE_TYPE, BucketSpec, ConfigError, CorruptTable, IncompatibleTable, OffsetsExpired
 from laketier_delta.feed import FEED
 
 
@@ -75,6 +75,14 @@ def test_files_without_a_file_of_changes(fed: Any, support: Any) -> None:
     fed.epoch(1, support.ids(7))
     _, rows = changes(fed, start, start + 2)
     assert rows == [(1, "v1", "-D"), (2, "v2", "-D"), (3, "v3", "-D"), (7, "v7", "+I")]
+
+
+def test_buckets_are_told(lake: Any, support: Any) -> None:
+    lake.create(support.IDS, buckets=BucketSpec(2, ("id",)), delta__enableChangeDataFeed="true")
+    lake.epoch(0, support.ids(*range(8)))
+    version = DeltaTable(lake.uri).version()
+    plan, _ = changes(lake, version, version + 1)
+    assert {split.bucket for split in plan.splits} == {0, 1}
 
 
 def test_partitions_are_told(lake: Any, support: Any) -> None:

@@ -57,6 +57,16 @@ def test_no_folder_of_a_table_is_another_s(lake: Any, support: Any, name: str) -
     assert touched(before, everything(other)) == []
 
 
+def test_a_factory_refuses_a_log_that_is_another_s(lake: Any, support: Any) -> None:
+    """Tasks would stage beside it before a committer looks."""
+    lake.create()
+    log = Path(lake.uri, "_delta_log")
+    log.rename(Path(lake.uri, "aside"))
+    log.symlink_to(Path(lake.uri, "aside"))
+    with pytest.raises(OutsideTable, match="symbolic link"):
+        lake.storage.tiering_factory(lake.table)
+
+
 def test_records_of_another_table_are_no_orphans(lake: Any, support: Any, tmp_path: Path) -> None:
     lake.create()
     for epoch in range(3):

@@ -77,6 +77,7 @@ def test_a_search_ends_where_the_log_was_cleaned_up(tmp_path: Path) -> None:
     assert log.find_commit("d", 4, 7) is False
     assert log.find_commit("d", 3, 7) is None
     assert log.find_commit("d", 7, 7) is False, "no version came since"
+    assert log.find_commit("c", 7, 0) is False, "the table was dropped and made anew"
     assert log.find_commit("c", 6, 7) is False
     assert [version for version, _ in log.newest_first(7)] == [7, 6, 5]
 
