@@ -81,6 +81,9 @@ whole class:
 - **Words of messages, and counts for people: 2.** What is only named in a message is an argument `where`.
 - **In code that is gone: 1.**
 """,
+    "lance": """\
+The first sample that was finished. Our own tests have not been asked about its survivors, so nothing is known of them.
+""",
     "delta": """\
 Seed 31 met the tests of the suite as they were at commit 07f2c56a, and the plugin did not change up to the commit that
 is named. The two samples overlap: what the suite gained is of few mutants, and most of what it does not notice are
