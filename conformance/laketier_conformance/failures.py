@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from laketier_conformance.words import plainly
 SAYS = "laketier_says"
 """Name of a test's property: the sentence of its failure."""
 _HERE = Path(__file__).parent
+_CHECKOUT = _HERE.parents[1]
+_DOCUMENTS = Path(sysconfig.get_path("data"), "share", "doc", "laketier")
 _LONGEST = 600
 _DRAWN = "test_operations.py::"
 """Tests whose steps are drawn by a seed."""
@@ -45,8 +48,16 @@ def explained(format: str, test: str, says: str, options: tuple[str, ...] = ()) 
     lines = [f"found  {says}"]
     if rule is not None:
         lines.insert(0, f"rule   {rule.id}: {rule.sentence}")
-        lines.append(f"guide  {rule.guide}")
+        lines.append(f"guide  {page(rule.guide)}")
     return "\n".join([*lines, f"again  {again(format, test, options)}"])
+
+
+def page(link: str) -> str:
+    """Where to read a page of the guide: its path in a checkout, or else the file that came with laketier's wheel."""
+    name, _, anchor = link.partition("#")
+    if not _CHECKOUT.joinpath(name).is_file() and _DOCUMENTS.joinpath(name).is_file():
+        return f"{_DOCUMENTS / name}#{anchor}" if anchor else str(_DOCUMENTS / name)
+    return link
 
 
 def plain(format: str, test: str, options: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import pytest
 
 from conformance_runs import FEATHER, HERE, Run, offered, suite_in
 from laketier.spi import FULL, Feature, PluginError, unsupported
+from laketier_conformance import failures
 from laketier_conformance.failures import SAYS, again
 from laketier_conformance.harness import supplied_for
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
@@ -28,6 +29,18 @@ from laketier_conformance.words import plainly
 SOME = "test_serializer.py::test_a_result_travels_unchanged"
 REFUSED = "test_indexing.py::test_indexing"
 NAMES = ("a.py::one", "a.py::two")
+
+
+def test_the_guide_is_where_the_author_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkout, or among the files of a wheel."""
+    link = "docs/authors/guide.md#7-the-source"
+    assert failures.page(link) == link
+    monkeypatch.setattr(failures, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(failures, "_DOCUMENTS", tmp_path / "share")
+    assert failures.page(link) == link, "it is nowhere"
+    (tmp_path / "share/docs/authors").mkdir(parents=True)
+    (tmp_path / "share/docs/authors/guide.md").touch()
+    assert failures.page(link) == f"{tmp_path}/share/docs/authors/guide.md#7-the-source"
 
 
 def results(*outcomes: str) -> list[Result]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from laketier.cli.service import SERVER
+from laketier_conformance.rules import RULES
 from workspace import FORMATS, ROOT, Member, members, plugins
 
 OURS = [member for member in members() if "third_party" not in member.folder.parts]
@@ -30,6 +31,16 @@ def test_a_member_is_whole(member: Member) -> None:
 def test_a_member_is_typed(member: Member) -> None:
     for package in member.pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         assert (member.folder / package / "py.typed").is_file()
+
+
+def test_the_wheel_has_the_pages_that_failures_name() -> None:
+    wheel = members()[0].pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, target in wheel["shared-data"].items():
+        assert target == f"share/doc/laketier/{source}"
+    for rule in RULES:
+        page = rule.guide.partition("#")[0]
+        assert any(page == source or page.startswith(f"{source}/") for source in wheel["shared-data"]), page
+        assert (ROOT / page).is_file()
 
 
 def test_our_versions_go_together() -> None:
