@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ducklake_lake.features import FEATURES
 from ducklake_lake.library import OWN, Lake, Overtaken, Session, quoted
-from ducklake_lake.table import Version, found, load, load_newest, missing
+from ducklake_lake.table import Version, found, load, load_newest, missing, naming_damage
 from ducklake_lake.types import check, to_sql
 from laketier import spi
 from laketier.kit.durable import make_directories
@@ -120,7 +120,7 @@ class Catalog(spi.LakeCatalog):
     def list_tables(self, database: str | None = None) -> list[spi.TablePath]:
         if not self.lake.file.exists():
             return []
-        with self.lake.transaction() as session:
+        with naming_damage(self.lake), self.lake.transaction() as session:
             rows = session.run(
                 "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name <> ?",
                 (session.lake, OWN),

@@ -20,7 +20,7 @@ BATCH_ROWS = 65_536
 
 
 @contextmanager
-def naming_damage(where: str) -> Iterator[None]:
+def naming_damaged_files(where: str) -> Iterator[None]:
     """Tell of a data file that DuckDB can't read."""
     try:
         yield
@@ -52,7 +52,11 @@ class Source(spi.LakeSource):
         if request.as_of is not None:
             spi.require("ducklake", FEATURES, spi.Feature.TIME_TRAVEL_BY_TIMESTAMP)
         version = self._version(request)
-        with self.lake.transaction() as session, naming_damage(self.table.location):
+        with (
+            found(self.lake, self.table.path),
+            self.lake.transaction() as session,
+            naming_damaged_files(self.table.location),
+        ):
             counted = session.run(
                 f"SELECT filename, count(*) FROM {at(session, self.table.path, version.number)} GROUP BY 1 ORDER BY 1"
             )
@@ -74,7 +78,7 @@ class Source(spi.LakeSource):
             if (there := look_up(session, self.table.path, place.snapshot)) is None or there[0] != self._identity:
                 raise self._expired(place.snapshot)
             query = f"SELECT {columns} FROM {at(session, self.table.path, place.snapshot)} WHERE filename = ?"
-            with naming_damage(place.filename):
+            with naming_damaged_files(place.filename):
                 rows = session.cursor.execute(query, [place.filename]).to_arrow_reader(BATCH_ROWS)
                 for batch in rows:
                     yield kit.conform(batch.select(schema.names), schema)

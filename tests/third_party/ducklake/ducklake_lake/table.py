@@ -13,6 +13,8 @@ from ducklake_lake.library import OWN, Lake, NoLake, Session, quoted
 from ducklake_lake.types import to_arrow
 from laketier import spi
 
+DAMAGED = ("database disk image is malformed", "file is not a database", "malformed database schema")
+
 
 @dataclass(frozen=True)
 class Version:
@@ -86,13 +88,23 @@ def at(session: Session, path: spi.TablePath, number: int) -> str:
 @contextmanager
 def found(lake: Lake, path: spi.TablePath) -> Iterator[None]:
     """Turns the library's errors into those that laketier knows."""
+    with naming_damage(lake):
+        try:
+            yield
+        except NoLake as error:
+            raise missing(lake, path) from error
+
+
+@contextmanager
+def naming_damage(lake: Lake) -> Iterator[None]:
+    """Tells of a catalog that is none. SQLite says so in words, and its error has no kind once it passed DuckDB."""
     try:
         yield
-    except NoLake as error:
-        raise missing(lake, path) from error
-    except duckdb.CatalogException as error:
-        why = str(error).splitlines()[0]
-        raise spi.CorruptTable("the lake's catalog can't be read", where=str(lake.file), why=why) from error
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.CatalogException) or any(words in str(error) for words in DAMAGED):
+            why = str(error).splitlines()[0]
+            raise spi.CorruptTable("the lake's catalog can't be read", where=str(lake.file), why=why) from error
+        raise
 
 
 def missing(lake: Lake, path: spi.TablePath) -> spi.TableNotFound:
