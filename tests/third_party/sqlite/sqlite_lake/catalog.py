@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,18 +46,21 @@ class Database:
     @contextmanager
     def connected(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
         """One transaction. Readers see one moment; writers wait for each other."""
-        connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         try:
-            # FULL would leave the journal's own name to chance: after a power cut it would undo the commit.
-            connection.execute("PRAGMA synchronous = EXTRA")
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            yield connection
-            connection.execute("COMMIT")
-            if write:
-                # Who found what a killed process had committed answers for it, and that one's journal may come back.
-                durable.fsync_directory(self.path.parent)
-        finally:
-            connection.close()
+            with closing(sqlite3.connect(self.path, timeout=60, isolation_level=None)) as connection:
+                # FULL would leave the journal's own name to chance: after a power cut it would undo the commit.
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+                if write:
+                    # Who found what a killed process had committed answers for it, and its journal may come back.
+                    durable.fsync_directory(self.path.parent)
+        except sqlite3.Error as error:
+            # Neither a conflict nor a refusal: in a commit it means that nobody knows whether it landed, which is true.
+            is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+            kind = spi.CorruptTable if is_damaged else spi.StorageError
+            raise kind("the database failed", where=str(self.path), why=str(error)) from error
 
     def prepare(self) -> None:
         """Make the file and its own tables."""
@@ -115,8 +118,11 @@ def look_up(sql: sqlite3.Connection, warehouse: Path, path: spi.TablePath) -> sp
     if row is None:
         raise _missing(warehouse, path)
     _, table_uuid, schema, key, version, _ = row
-    arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
-    descriptor = spi.TableDescriptor(arrow, primary_key=tuple(json.loads(key)))
+    try:
+        arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
+        descriptor = spi.TableDescriptor(arrow, primary_key=tuple(json.loads(key)))
+    except (ValueError, TypeError, OSError, pa.ArrowException) as error:
+        raise spi.CorruptTable("a table's description can't be read", where=str(path), why=str(error)) from error
     return spi.TableInfo(path, descriptor, table_uuid, str(warehouse / "staged" / table_uuid), version)
 
 
