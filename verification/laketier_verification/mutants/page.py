@@ -37,11 +37,20 @@ _NOTES = {
     "feather": """\
 The aim is 95 %. The suite alone does not reach it. Each sample is drawn anew: a test that was written for survivors of
 one can only raise the next. A figure that is told as the least is of a run that had to end before its survivors had met
-all tests. Our own tests have not been asked about the survivors of seeds 7 and 11. Since seed 17 a test that starts
+all tests. Our own tests have not been asked about the survivors of seeds 7, 11 and 37. Since seed 17 a test that starts
 processes is asked of those mutants alone that these run, and about 110 mutants of expiry and of storage that lets a
 name be taken twice are not in the target any more.
 **Seed 17 was not finished**: of 59 mutants drawn at commit 2a57948a the suite noticed at least 32 (54 %), and our own
 tests 13 more (76 %).
+
+Seed 37 was drawn before anybody looked at its mutants, and met the suite as it was at commit d41aa217, which had tests
+of the classes that seed 23 left: types that a change leads to, foreign ids of columns, looks at what lies in a table's
+place, two tables of one new database, documents in each other's place, rows of a history. It noticed fewer than seed 23
+did, and the intervals overlap: no gain is shown. One of its mutants is noticed by what is new (the rows of a history).
+Of the 18 that are left, 8 are of what one format asks for or authors call (files that stay open, are folded or were
+rebuilt, and snapshots that end, in branches of functions that all share); 4 are of mere speed, or of words for people;
+5 are of races and of failures, such as a drop beside a look, or a file that a failure leaves; and one is a guard
+against a version that nobody told.
 
 Seed 23 met all its tests, those of the suite as it was at commit 5a8c8dcc. Before and while it ran, the unit tests of
 the kit alone were asked of about 1,100 mutants in random order, of whole modules, and each that passed was judged.
@@ -83,6 +92,15 @@ whole class:
 """,
     "lance": """\
 The first sample that was finished. Our own tests have not been asked about its survivors, so nothing is known of them.
+""",
+    "iceberg": """\
+The first sample that is nearly finished: before, most mutants had met only the first tests, so its figures can't be
+compared with these. The suite was that of commit e8daf416. Of the 27 survivors two had met only the first tests as the
+run ended. What came of them: two true gaps that the suite has tests of now (findings of a sound table, the version of
+a table in a bucket, each tried by hand on its mutant); four more tests of the suite (lines for other readers, wrong
+clocks of who changes a table, damaged files beside the tables, integers beyond a column), of which no mutant here was
+tried by hand and noticed; four unit tests of the plugin for six mutants that the nearest tests had passed; six lines
+that argue one; and arguments that set a field to what it is anyway are gone.
 """,
     "delta": """\
 Seed 31 met the tests of the suite as they were at commit 07f2c56a, and the plugin did not change up to the commit that
