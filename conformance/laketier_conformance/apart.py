@@ -58,6 +58,13 @@ class _Apart:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        """A plugin forks the process of pytest: what the child asks goes to a process of its own."""
+        # Kept, as closing its pipes may send what another thread was about to send.
+        self._lock, self._inherited, self._process = threading.Lock(), self._process, None
 
     def ask(self, do: str, *arguments: Any) -> Any:
         with self._lock:
@@ -65,6 +72,7 @@ class _Apart:
                 # Of its own folder's modules and of the user's it needs none.
                 command = [sys.executable, "-I", "-S", __file__]
                 self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                self._owner = os.getpid()
                 atexit.register(self._stop)
             requests, answers = self._process.stdin, self._process.stdout
             assert requests is not None
@@ -74,7 +82,6 @@ class _Apart:
                 requests.flush()
                 answer = pickle.load(answers)  # noqa: S301 - of our own process
             except BaseException:  # the user interrupts: whoever asks next must not get this answer
-                self._process.kill()
                 self._stop()
                 raise
         if isinstance(answer, OSError):
@@ -84,7 +91,9 @@ class _Apart:
         return answer
 
     def _stop(self) -> None:
-        if self._process is not None:
+        if self._process is not None and self._owner == os.getpid():
+            # A process that was forked from this one may keep the pipe open: the end of it would never come.
+            self._process.kill()
             self._process.communicate()
             self._process = None
 
@@ -102,8 +111,10 @@ def _read(paths: list[bytes]) -> list[bytes]:
 
 def _write(files: list[tuple[bytes, bytes]]) -> None:
     for path, content in files:
-        with open(path, "wb") as file:
+        # Never empty in between: a process that has it mapped would end by a signal.
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
             file.write(content)
+            file.truncate()
 
 
 def _copy(source: bytes, target: bytes) -> None:

@@ -280,7 +280,7 @@ RULES = (
         "change-feed",
         "A range of versions gives each change that its commits made to rows, each once.",
         _CAPABILITIES,
-        ("test_feed.py",),
+        ("test_feed.py", "test_layout_changes.py::test_a_feed_of_partitions"),
     ),
     Rule(
         "indexing",

@@ -182,7 +182,7 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
     ids=["error", "time-out", "denied"],
 )
 def test_an_error_of_an_effect_is_no_conflict(
-    table: Table, runs: Interposed, error: int, only: Container[str] | None
+    table: Table, runs: Interposed, error: int, only: Container[str] | None, unproven: Callable[[str, str], None]
 ) -> None:
     """Each effect of a bare publish fails, each change of a name times out or is denied, and nobody else commits. So
     publish answers and has landed, or raises an error from which nobody can tell: a conflict or a refusal would say
@@ -196,9 +196,11 @@ def test_an_error_of_an_effect_is_no_conflict(
         return {"do": "publish", "table": "db.t", "epoch": number, "commit": commit, "message": message}
 
     rows: list[int] = []
+    failed = 0
     exactly_once = table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
     for number, run in enumerate(failed_at_each(runs, publish, error, only)):
         told = runs.told(run, f"{errno.errorcode[error]} from")
+        failed += run.at != NOWHERE
         assert run.answer is not None, f"{told}: the process died"
         said, found = run.answer.get("failed", ""), table.ids
         assert not run.answer.get("certain"), f"{told}, and no other commit came: publish said {said}"
@@ -212,6 +214,13 @@ def test_an_error_of_an_effect_is_no_conflict(
         if exactly_once:
             epoch = None if mark is None else mark.token.epoch
             assert (epoch == number) is landed, f"{told}: rows {found}, and the watermark is of epoch {epoch}"
+    last, found = max(staged), table.ids
+    if exactly_once:
+        expect(found, rows + staged[last], "rows after a publish that nothing came upon, behind those that failed")
+    else:
+        assert {*staged[last]} <= {*found}, f"rows of a publish that nothing came upon are there: found {found}"
+    if not failed:
+        unproven("errors of effects that are no conflict", "the kernel saw no such call of a publish")
 
 
 def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:

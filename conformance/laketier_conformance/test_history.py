@@ -40,7 +40,9 @@ def test_each_says_what_it_was(table: Table) -> None:
     lines = table.history.snapshots(3)
     for line in lines:
         assert line.operation, "a snapshot says which operation made it"
-        expect(line.rows, 5, "the rows that a snapshot says its commit appended, where laketier made it")
+        assert line.rows in (None, 5), (
+            f"a snapshot says how many rows its commit appended, or nothing: expected 5 or None, found {line.rows}"
+        )
         assert line.pipeline in (None, "p"), (
             f"a snapshot says which pipeline made it, or nothing: found {line.pipeline!r}"
         )

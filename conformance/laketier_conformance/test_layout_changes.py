@@ -97,7 +97,7 @@ def test_appended_rows_of_buckets(lake: Lake) -> None:
             parts = table.source.read(split, plan.schema)
             found = {bucket for part in parts for bucket in assigner.assign(part).to_pylist()}
             spans = split.bucket == -1 and len(found) > 1
-            assert found == {split.bucket} or spans, (
+            assert found <= {split.bucket} or spans, (
                 f"the bucket that a split of changes tells is that of its rows: expected {found}, found {split.bucket}"
             )
         expect(_rows(table.source, plan), pa.Table.from_batches([rows]), "rows that were appended to buckets")

@@ -25,6 +25,8 @@ from laketier_conformance.outside import local_folder
 from laketier_conformance.seen import Seen
 
 PATIENCE_SECONDS = 1.0
+LITTLE_PATIENCE_SECONDS = 0.1
+"""Once a lock kept two rounds from coming, it keeps others: a format with locks would wait at each step for nothing."""
 RIVALS = 900_000
 _ALONE = ("create", "create-again", "drop")
 """There is no table beside these in which a round could be published, or nothing that they would change."""
@@ -39,7 +41,7 @@ class _Rival:
     def __init__(self, lake: Lake, children: Callable[[int], list[Child]]) -> None:
         self._lake, self._children = lake, children
         self._there: Child | None = None
-        self._next = 0
+        self._next = self._kept = 0
         self.came: int | None = None
         """The row of the last epoch that it published; None where it did not come."""
 
@@ -47,7 +49,8 @@ class _Rival:
         (self._there,) = self._children(1)
         row = [RIVALS + self._next]
         self._there.begin(self._lake, "round", table=NAME, pipeline="rival", epoch=self._next, tasks=[row])
-        self._there.answers_within(PATIENCE_SECONDS)
+        patience = PATIENCE_SECONDS if self._kept < 2 else LITTLE_PATIENCE_SECONDS
+        self._kept += not self._there.answers_within(patience)
 
     def leave(self, told: str, operation: Operation) -> None:
         """Wait for it. It may be refused, where it waited for a lock and came last."""
@@ -84,6 +87,7 @@ def test_a_round_comes_meanwhile(
     runs: Interposed,
     looks: Callable[[], AbstractContextManager[Looks]],
     children: Callable[[int], list[Child]],
+    unproven: Callable[[str, str], None],
     pytestconfig: pytest.Config,
 ) -> None:
     """Before some of its effects, then before some of its looks. It is done beside the rival's rows, or refused for
@@ -109,11 +113,13 @@ def test_a_round_comes_meanwhile(
             meanwhile=rival.come,
         )
     if local_folder(lake.table(BESIDE).info.location) is None:
+        unproven("rounds that come before looks", "the table is in no local folder")
         return
     with looks() as looked:
         whole = ask(lambda _: "nothing came upon it", looked.ask)
         each = firsts_and_lasts(whole.steps)
-        for at in spread(len(each), *some):
+        most, draw = some
+        for at in spread(len(each), -(-most // 2), draw):
             ask(
                 lambda run: looked.told(run, "another pipeline's round came before"),
                 looked.ask,

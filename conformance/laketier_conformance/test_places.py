@@ -146,7 +146,8 @@ def test_a_warehouse_named_by_a_uri(lake: Lake, unproven: Callable[[str, str], N
 
 def test_a_warehouse_that_was_moved_and_a_copy_in_its_place(lake: Lake, unproven: Callable[[str, str], None]) -> None:
     """As a restore beside the old one leaves them. The moved one's folders and files have the numbers that a process
-    may know them by, and are another warehouse's now. What is made in it is in it alone."""
+    may know them by, and are another warehouse's now. What is made in it is in it alone. A format may
+    refuse the copy."""
     home = _home(lake, unproven)
     here, moved = (replace(lake, location=str(home / name)) for name in ("here", "moved"))
     here.create().append(0)
@@ -158,8 +159,14 @@ def test_a_warehouse_that_was_moved_and_a_copy_in_its_place(lake: Lake, unproven
         pytest.fail(f"a table is made in a warehouse that was moved: {told(error)}, which tells of a race")
     except LaketierError:
         return
-    tables = [made in map(str, each.storage.catalog().list_tables()) for each in (moved, here)]
-    expect(tables, [True, False], "whether a new table is in the moved warehouse, where it was made, and in the copy")
+    expect(made in map(str, moved.storage.catalog().list_tables()), True, "whether a new table is where it was made")
+    try:
+        copied = [*map(str, here.storage.catalog().list_tables())]
+    except (Conflict, UnknownOutcome) as error:
+        pytest.fail(f"the tables of a copy of a warehouse are listed: {told(error)}, which tells of a race")
+    except LaketierError:
+        return
+    expect(made in copied, False, "whether a new table of a warehouse that was moved is in the copy in its place")
 
 
 def test_a_warehouse_of_another_host(lake: Lake, unproven: Callable[[str, str], None]) -> None:

@@ -66,6 +66,7 @@ class LakeCatalog(ABC):
             TableChanged: A property was changed meanwhile (`SetProperty`).
             IncompatibleTable: An added column exists with another type or in another case, or is not nullable, or
                 `reshaped` refuses a change.
+            UnsupportedType: The format has no such type as an added column, or a wider one, asks for.
             FeatureNotSupported: The format does not support this kind of change.
         """
 

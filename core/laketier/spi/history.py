@@ -15,7 +15,8 @@ class SnapshotInfo:
         snapshot_id: Its id.
         committed_at: When it was committed, in ms since the epoch, UTC.
         operation: The name of its operation, as the format has it.
-        rows: The rows that it added, where laketier made the snapshot. None where unknown.
+        rows: How many rows it added, where laketier made the snapshot. None where the format does not know: no other
+            number stands for that.
         pipeline: The pipeline, where laketier made the snapshot.
         epoch: The epoch, where laketier made the snapshot.
     """

@@ -8,7 +8,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_catalog.py::test_ids_of_columns_are_the_tables_own"
-SAYS = "the fingerprint of a table with foreign ids"
+SAYS = "columns of a table have ids of their own, whatever they had elsewhere"
 
 
 class Catalog(kit.ManifestCatalog):
