@@ -32,7 +32,7 @@ from laketier.spi import (
     new_attempt_id,
     support_of,
 )
-from laketier.spi.redaction import holds_secret, is_secret, redact
+from laketier.spi.redaction import holds_secret, is_secret, redacted
 from laketier.tiering import RoundOutcome
 from laketier_conformance import foreign, others_read
 from laketier_conformance.expect import expect, refused
@@ -220,7 +220,7 @@ def _why_nothing_is_shown(lake: Lake, answer: Mapping[str, Any]) -> str | None:
     secret = any(is_secret(name) or holds_secret(value) for name, value in lake.options.items())
     far = urlsplit(lake.location).scheme not in ("", "file")
     if "error" in answer and (secret or far):
-        return f"the warehouse may ask for a key or a password, and a line holds none: {redact(answer['error'])}"
+        return f"the warehouse may ask for a key or a password, and a line holds none: {redacted(answer['error'])}"
     return None
 
 
