@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,16 @@ def local_folder(location: str) -> Path | None:
         return None
     path = Path(unquote(parts.path) if parts.scheme else location)
     return path if path.is_dir() else None
+
+
+def sibling(folder: Path, table: str, name: str) -> Path | None:
+    """Where a table ``name`` would lie, if each has a folder that is named by it, as ``t`` or ``t-of-db`` are. None
+    where the name of the ``table`` at this folder is no word of its own in that of the folder, or not just one; and
+    where its files lie one level below the folder of its name."""
+    if folder.parent.name == table:
+        return None
+    found, times = re.subn(rf"(?<![^\W_]){re.escape(table)}(?![^\W_])", name, folder.name)
+    return folder.with_name(found) if times == 1 else None
 
 
 def contents(root: Path | None) -> dict[Path, bytes]:

@@ -29,7 +29,7 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome, TieringRound, write_task
 from laketier_conformance.expect import difference, expect, refused, told
 from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, ids_of, token
-from laketier_conformance.outside import local_folder
+from laketier_conformance.outside import local_folder, sibling
 
 EXTRA = pa.field("extra", pa.string())
 TAKEN = {"PARQUET:field_id": "1"}
@@ -434,10 +434,10 @@ def test_two_warehouses_of_one_process(lake: Lake, opened: Opened, tmp_path: Pat
 def test_dropping_what_is_no_table(lake: Lake, table: Table, unproven: Callable[[str, str], None]) -> None:
     """A folder of somebody else's beside the tables of a local warehouse."""
     folder = local_folder(table.info.location)
-    if folder is None or table.path.table not in folder.name:
+    theirs = None if folder is None else sibling(folder, table.path.table, "notes")
+    if theirs is None:
         unproven("drops of what is no table", "the table is in no local folder of its name")
         return
-    theirs = folder.with_name(folder.name.replace(table.path.table, "notes", 1))
     theirs.mkdir()
     (theirs / "notes.txt").write_text("theirs")
     with refused(TableNotFound, "a folder that is no table is dropped"):

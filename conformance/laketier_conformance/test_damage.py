@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from laketier.spi import AddColumn, Conflict, Feature, LaketierError, UnknownOutcome, support_of
 from laketier_conformance import apart
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, told
 from laketier_conformance.forged import forged, resealed
 from laketier_conformance.lake import Table, ids_of, read_plan
@@ -103,6 +104,28 @@ def _judge(what: str, looks: Mapping[str, Callable[[], object]]) -> None:
             raise AssertionError(f"{what}, and {doing}: no error of laketier's, but {told(error)}") from error
 
 
+def _some(before: Mapping[Path, bytes]) -> list[tuple[Path, str]]:
+    """Files and harms, the oldest files first, each with another harm than the one before. What this process has mapped
+    into its memory is left out: if it were cut short, the process would end by a signal."""
+    mapped = _mapped()
+    files = sorted(
+        (file for file in before if str(file.resolve()) not in mapped), key=lambda file: file.stat().st_mtime_ns
+    )
+    pairs = [(file, harm) for file in files for harm in HARMS]
+    stride = 1 + len(pairs) // MOST
+    stride += stride % len(HARMS) == 0  # or each file would meet the same harm
+    return pairs[::stride]
+
+
+def _mapped() -> set[str]:
+    """Paths, as the kernel has them; none where it does not tell."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return set()
+    return {line.split(maxsplit=5)[5] for line in lines if line.count(" /")}
+
+
 def _two_commits(table: Table) -> None:
     table.append(0)
     if _adds_columns(table):
@@ -122,37 +145,39 @@ def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], 
     if root is None:
         unproven("damaged files", "the table is in no local folder")
     before = contents(root)
-    pairs = [(file, harm) for file in sorted(before, key=lambda file: file.stat().st_mtime_ns) for harm in HARMS]
-    looks = _looks(table)
+    looks, pairs = _looks(table), _some(before)
     if not pairs:
         unproven("damaged files", "the table's folder has no file")
-    stride = 1 + len(pairs) // MOST
-    stride += stride % len(HARMS) == 0  # or each file would meet the same harm
-    for file, harm in pairs[::stride]:
+    for file, harm in pairs:
         apart.write(file, HARMS[harm](before[file]))
         _judge(f"{file.name} is {harm}", looks)
         restore(root, before)
 
 
-def test_each_file_beside_the_tables_is_written_over(table: Table, unproven: Callable[[str, str], None]) -> None:
-    """What a warehouse keeps for all of its tables, such as a database that is its catalog."""
+def test_each_file_beside_the_tables_is_written_over(
+    table: Table, children: Callable[[int], list[Child]], unproven: Callable[[str, str], None]
+) -> None:
+    """What a warehouse keeps for all of its tables, such as a database that is its catalog. One that is kept open may
+    go on with what it knew. A process that was not there sees that all is as it was, once it is put back."""
     _two_commits(table)
     root, home = local_folder(table.info.location), local_folder(table.lake.location)
     if root is None:
         unproven("damaged files beside the tables", "the table is in no local folder")
         return
-    own = contents(root)
-    before = {file: content for file, content in contents(home).items() if file not in own}
+    whole, own = contents(home), contents(root)
+    beside = {file: content for file, content in whole.items() if file not in own}
     looks = _looks(table)
     looks |= {"the tables are listed": lambda: table.lake.storage.catalog().list_tables()}
     looks |= {"its version is asked for": lambda: table.lake.storage.catalog().table_version(table.path)}
-    for file in sorted(before):
-        for harm, harmed in HARMS.items():
-            apart.write(file, harmed(before[file]))
-            _judge(f"{file.name} is {harm}", looks)
-            for each, content in before.items():
-                apart.write(each, content)
-    expect(table.ids, ids_of(0) + ([] if _adds_columns(table) else ids_of(1)), "the rows, where all is as it was")
+    for file, harm in _some(beside):
+        apart.write(file, HARMS[harm](beside[file]))
+        _judge(f"{file.name} is {harm}", looks)
+        restore(home, whole)
+    (child,) = children(1)
+    answer = child.ask(table.lake, "tell", table=str(table.path), what="rows")
+    assert "told" in answer, f"all is as it was, and the table is read in another process: found {answer}"
+    found = sorted(row[0] for row in answer["told"]["rows"])
+    expect(found, ids_of(0) + ([] if _adds_columns(table) else ids_of(1)), "the rows, where all is as it was")
 
 
 def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str, str], None]) -> None:

@@ -23,7 +23,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.outside import everything, local_folder, touched
+from laketier_conformance.outside import everything, local_folder, sibling, touched
 
 NOTHING = {"empty": "", "blanks": "  "}
 
@@ -32,9 +32,7 @@ def _place(table: Table, name: str) -> Path | None:
     """Where a table ``db.<name>`` would lie, if each has a local folder of its name. None as well where the table's
     files lie one level below that folder."""
     folder = local_folder(table.info.location)
-    if folder is None or table.path.table not in folder.name or folder.parent.name == table.path.table:
-        return None
-    return folder.with_name(folder.name.replace(table.path.table, name, 1))
+    return None if folder is None else sibling(folder, table.path.table, name)
 
 
 def _home(lake: Lake, unproven: Callable[[str, str], None]) -> Path:

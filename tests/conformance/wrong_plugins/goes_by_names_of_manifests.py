@@ -15,7 +15,7 @@ from laketier.kit.manifests.manifest import Description, Manifest
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_torn.py::test_a_document_lies_in_the_place_of_another"
-SAYS = "rows where 00000000000000000001.json holds what 00000000000000000000.json held"
+SAYS = "the epoch where 00000000000000000004.json holds what 00000000000000000003.json held: expected 3, found 2"
 
 M = TypeVar("M", Manifest, Description)
 

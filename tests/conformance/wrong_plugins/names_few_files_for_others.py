@@ -11,8 +11,8 @@ from laketier.registry import hookimpl
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.source import LocalFileSource
 
-CAUGHT_BY = "test_source.py::test_wide_and_nested_rows_are_plain_parquet_too"
-SAYS = "each split of a table of many and of nested columns names a plain Parquet file"
+CAUGHT_BY = "test_source.py::test_wide_rows_are_plain_parquet_too"
+SAYS = "each split of a table of many columns names a plain Parquet file"
 
 
 class NamingSource(LocalFileSource):
