@@ -78,6 +78,7 @@ class Catalog(spi.LakeCatalog):
             there = version.schema
             table = spi.TableInfo(path, spi.TableDescriptor(there), version.identity, version.location)
             after = spi.reshaped(table, changes)
+            check_columns(after)
             for old, new in zip(there, after, strict=True):
                 if old.type != new.type:
                     session.run(
@@ -85,7 +86,6 @@ class Catalog(spi.LakeCatalog):
                     )
                 if old.name != new.name:
                     session.run(f"ALTER TABLE {session.lake}.{name} RENAME {quoted(old.name)} TO {quoted(new.name)}")
-            check_columns(after)
             for change in changes:
                 if isinstance(change, spi.AddColumn):
                     add(session, change.field, there)
