@@ -23,7 +23,7 @@ from laketier.spi import (
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, read_plan, token
-from laketier_conformance.test_layout import FUNCTIONS, KEYS, REFUSABLE, SPELLED, rows_by, spelled_as_they_are
+from laketier_conformance.layouts import FUNCTIONS, KEYS, REFUSABLE, SPELLED, rows_by, spelled_as_they_are
 
 Plan = Callable[[Table, int, int], ScanPlan]
 
