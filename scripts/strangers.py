@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from bootstrap import ROOT
 FEATHER = ROOT / "tests" / "third_party" / "feather"
 KINDS = ("manifest", "table-library", "database")
 WAYS, PLAINLY = "ways", "plainly"
+MOST_SECONDS = 3600
+"""For one command. The whole suite takes the longest: some ten minutes of a machine that does nothing else."""
 OTHERS = (
     "pytest-asyncio",
     "pytest-benchmark",
@@ -159,7 +162,8 @@ def in_all_ways(here: Path, wheel: Path) -> int:
 
 
 def suite_in(above: Path, programs: Path, way: Way) -> tuple[tuple[dict[str, str], str] | None, str]:
-    """What became of each test, and the verdict; None where there is no report. And what pytest said."""
+    """What became of each test, and the verdict; None where there is no report, or a test was run again. And what
+    pytest said."""
     folder = above / way.folder
     folder.mkdir(parents=True)
     if way.settings:
@@ -169,8 +173,9 @@ def suite_in(above: Path, programs: Path, way: Way) -> tuple[tuple[dict[str, str
     command += ["--lake-report=the report.json", "--lake-steps=1", "--lake-seed=1", f"--basetemp={folder / 'temp'}"]
     words = [str(word) for word in (*command, *way.words)]
     environment = {**os.environ, **way.environment}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=False)
-    said = (done.stdout + done.stderr).decode(errors="replace")
+    _, said = ran(words, folder, environment)
+    if re.search(r"\b[1-9]\d* rerun", said):
+        return None, f"a test failed, and passed when it was run again:\n{said}"
     try:
         report = json.loads((folder / "the report.json").read_text(encoding="utf-8"))
     except OSError:
@@ -187,21 +192,32 @@ def is_conformant(here: Path, wheel: Path, kind: str) -> bool:
     project = here / f"laketier-{name}"
     call([programs / "python", "-m", "pip", "install", "--quiet", wheel, "-e", ".[test]"], cwd=project)
     began = time.monotonic()
-    done = subprocess.run([programs / "pytest"], cwd=project, capture_output=True, text=True, check=False)
-    told(done.returncode == 0, f"the whole suite on what is made of kind {kind}", began)
-    if done.returncode:
-        print(done.stdout + done.stderr, file=sys.stderr)
-    return done.returncode == 0
+    code, said = ran([programs / "pytest"], project)
+    told(code == 0, f"the whole suite on what is made of kind {kind}", began)
+    if code:
+        print(said, file=sys.stderr)
+    return code == 0
 
 
 def told(well: bool, what: str, began: float) -> None:
     print(f"{'ok' if well else 'FAILED':8}{what:64}{time.monotonic() - began:6.1f} s", flush=True)
 
 
+def ran(command: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """The exit code, and all that was said. A command that hangs is killed, and has failed."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, check=False, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        said = (late.stdout or b"") + (late.stderr or b"")
+        return 1, f"{said.decode(errors='replace')}\n{words[0]} was killed after {MOST_SECONDS} s"
+    return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+
 def call(command: Sequence[str | Path], cwd: Path = ROOT) -> None:
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(done.stdout + done.stderr, file=sys.stderr)
+    code, said = ran(command, cwd)
+    if code:
+        print(said, file=sys.stderr)
         raise SystemExit(f"strangers: '{Path(str(command[0])).name} {command[1]}' failed, see above")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.avro.file import AvroOutputFile
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -28,10 +29,16 @@ from laketier_iceberg.transaction import StagedSnapshot
 
 
 class _DeletesWriter(ManifestWriterV2):
-    """The list of manifests says that it is one of deletes; in the manifest itself pyiceberg's public parts don't."""
+    """Both the list of manifests and the manifest itself say that it is one of deletes."""
 
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
+
+    def new_writer(self) -> AvroOutputFile[ManifestEntry]:
+        writer = super().new_writer()
+        # pyiceberg always writes "data" there. The header is written when the file is opened, which is later.
+        writer.metadata = {**writer.metadata, "content": "deletes"}
+        return writer
 
 
 def add_deletes(
@@ -40,7 +47,7 @@ def add_deletes(
     columns: Mapping[str, Sequence[Any]],
     equality_ids: list[int] | None = None,
 ) -> None:
-    """Commit a file of deletes with ``columns`` to a table that has rows and no partitions, in a folder on a disk."""
+    """Commit a file of deletes with ``columns`` to a table that has rows and no partitions."""
     parent = table.metadata.current_snapshot()
     assert parent is not None, "a table without rows has none to delete"
     writer = SnapshotWriter(table)
@@ -76,16 +83,16 @@ def _file_of(
 ) -> DataFile:
     path = f"{table.location()}/data/deletes-{uuid.uuid4().hex}.parquet"
     rows = pa.table(dict(columns))
-    with pa.OSFile(path, "wb") as target:
+    output = table.io.new_output(path)
+    with output.create() as target:
         pq.write_table(rows, target)
-        size = target.tell()
     return DataFile.from_args(
         content=content,
         file_path=path,
         file_format=FileFormat.PARQUET,
         partition=Record(),
         record_count=rows.num_rows,
-        file_size_in_bytes=size,
+        file_size_in_bytes=len(output),
         column_sizes={},
         value_counts={},
         null_value_counts={},

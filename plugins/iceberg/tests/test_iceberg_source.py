@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -30,6 +31,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier_iceberg.foreign_deletes import add_deletes
+from laketier_iceberg.harness import IcebergHarness
 
 
 def _plan(table: Any, **request: Any) -> Any:
@@ -235,7 +237,7 @@ def test_a_damaged_manifest_is_named(events: Any, name: str) -> None:
 
 
 def test_positional_deletes_of_another_engine_are_applied(events: Any) -> None:
-    from pyiceberg.manifest import DataFileContent
+    from pyiceberg.manifest import DataFileContent, ManifestContent
 
     events.round(events.token(0), events.batch(0, 10))
     (split,) = _plan(events).splits
@@ -243,6 +245,11 @@ def test_positional_deletes_of_another_engine_are_applied(events: Any) -> None:
     deletes = {"file_path": [path, path, "another"], "pos": [0, 7, 3]}
     add_deletes(events.table(), DataFileContent.POSITION_DELETES, deletes)
     (split,) = _plan(events).splits
+    loaded = events.table()
+    listed = loaded.current_snapshot().manifests(loaded.io)
+    [manifest] = [each for each in listed if each.content == ManifestContent.DELETES]
+    with open(manifest.manifest_path, "rb") as file:
+        assert fastavro.reader(file).metadata["content"] == "deletes", "the manifest says what its list says"
     assert split.plain_parquet is None
     assert split.rows is None
     assert [split.limit for split in _plan(events, limit=2).splits] == [None]
@@ -275,6 +282,17 @@ def test_a_file_with_positional_deletes_is_replaced(events: Any) -> None:
     tiering.commit([staged])
     expected = sorted({*range(8)} - ({0, 5} if 1 in kept else {1, 4}))
     assert sorted(events.read()["id"].to_pylist()) == events.ids() == expected
+
+
+def test_the_deletes_of_the_suite(make: Any, warehouse: Path) -> None:
+    """Its locations may be URIs, and it does not pass over an id that no row has."""
+    events = make(properties={"write.data.path": f"file://{warehouse}/db/events/data"})
+    events.round(events.token(0), events.batch(0, 10))
+    harness = IcebergHarness()
+    harness.delete_rows(events.storage, events.info, [3, 5])
+    assert events.ids() == events.read()["id"].to_pylist() == [0, 1, 2, 4, 6, 7, 8, 9]
+    with pytest.raises(AssertionError, match="0 rows have one of 1 ids"):
+        harness.delete_rows(events.storage, events.info, [11])
 
 
 def test_equality_deletes_are_refused(events: Any) -> None:

@@ -13,7 +13,7 @@ from laketier.kit.manifests import Manifest, ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_operations.py::test_an_operation_is_cut_off[alter]"
-SAYS = "alter, a short write at step"
+SAYS = "the table can't be read"
 
 
 class BriefLog(ManifestLog):

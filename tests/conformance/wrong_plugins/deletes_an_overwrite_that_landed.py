@@ -15,7 +15,7 @@ from laketier.kit.manifests import ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_operations.py::test_an_operation_is_cut_off[overwrite]"
-SAYS = "overwrite, done twice: step"
+SAYS = "the table can't be read"
 
 
 class PlainLog(CrookedLog):

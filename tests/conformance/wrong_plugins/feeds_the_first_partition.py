@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from one_partition import of_the_first
 from richer import RicherFeed, richer
 
 from laketier import spi
@@ -15,9 +14,7 @@ SAYS = "the partition that a split tells is that of its rows"
 
 class PartitionedFeed(RicherFeed):
     def plan(self, start: int, end: int) -> spi.ScanPlan:
-        plan = super().plan(start, end)
-        first = plan.splits[0].partition if plan.splits else ()
-        return replace(plan, splits=tuple(replace(split, partition=first) for split in plan.splits))
+        return of_the_first(super().plan(start, end))
 
 
 @hookimpl

@@ -8,7 +8,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_operations.py::test_another_table_is_made_meanwhile"
-SAYS = "FileExistsError"
+SAYS = "and it ended with {'failed': \"FileExistsError"
 
 
 class Catalog(kit.ManifestCatalog):

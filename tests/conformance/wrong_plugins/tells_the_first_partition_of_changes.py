@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from one_partition import of_the_first
 from richer import richer
 
 from laketier import kit, spi
@@ -15,9 +14,7 @@ SAYS = "the partition that a split tells is that of its rows"
 
 class PartitionedChanges(kit.ManifestChanges):
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> spi.ScanPlan:
-        plan = super().plan(start, end, skip_changes=skip_changes)
-        first = plan.splits[0].partition if plan.splits else ()
-        return replace(plan, splits=tuple(replace(split, partition=first) for split in plan.splits))
+        return of_the_first(super().plan(start, end, skip_changes=skip_changes))
 
 
 @hookimpl
