@@ -11,7 +11,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_places.py::test_a_warehouse_that_was_moved_and_a_copy_in_its_place"
-SAYS = "whether a new table is in the moved warehouse, where it was made, and in the copy"
+SAYS = "whether a new table of a warehouse that was moved is in the copy in its place: expected False, found True"
 KNOWN: dict[int, str] = {}
 
 
