@@ -30,7 +30,7 @@ FEATHER = ROOT / "tests" / "third_party" / "feather"
 KINDS = ("manifest", "table-library", "database")
 WAYS, PLAINLY = "ways", "plainly"
 MOST_SECONDS = 3600
-"""For one command. The whole suite takes the longest: some ten minutes of a machine that does nothing else."""
+"""For one command. The whole suite takes the longest: it took five to nine minutes on two busy cores."""
 OTHERS = (
     "pytest-asyncio",
     "pytest-benchmark",

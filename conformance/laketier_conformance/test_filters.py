@@ -305,11 +305,9 @@ def test_filters_by_integers_beyond_a_column(lake: Lake) -> None:
     table, everything = _filled(lake, pa.int32(), [[least, -1], [0, greatest], [None], [least, greatest]])
     rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
     for literal in (least - 1, greatest + 1):
-        above = [op for op in (Op.LT, Op.LE, Op.NE) if literal > 0] + [
-            op for op in (Op.GT, Op.GE, Op.NE) if literal < 0
-        ]
+        true_of_all = (Op.LT, Op.LE, Op.NE) if literal > 0 else (Op.GT, Op.GE, Op.NE)
         wanted: list[tuple[Leaf, set[int]]] = [
-            (Leaf("v", op, literal), {each for each, _ in rows if op in above}) for op in COMPARED
+            (Leaf("v", op, literal), {each for each, _ in rows if op in true_of_all}) for op in COMPARED
         ]
         wanted += [
             (Leaf("v", Op.IN, (literal, 0)), {each for each, value in rows if value == 0}),

@@ -237,7 +237,7 @@ def _denied(stored: Stored, ask: Callable[[], object]) -> Exception | None:
     with stored.proxy.deciding(lambda _: Fault.DENIED):
         try:
             ask()
-        except Exception as error:  # noqa: BLE001 # the caller says which ones may come
+        except Exception as error:  # noqa: BLE001 - the caller says which ones may come
             return error
     return None
 

@@ -177,10 +177,10 @@ class Disk:
         walk(self._know(str(self.root)), str(self.root))
         holds = {inode: self._holds[inode] for inode in found.values()}
         if torn:
-            halves = self._read(each for each, found in holds.items() if found == b"" and each not in self._synced)
+            halves = self._read(each for each, content in holds.items() if content == b"" and each not in self._synced)
             holds |= {inode: now[: len(now) // 2] for inode, now in halves.items()}
         if whole:
-            holds |= self._read(each for each, found in holds.items() if isinstance(found, bytes))
+            holds |= self._read(each for each, content in holds.items() if isinstance(content, bytes))
         return {path: Entry(inode, holds[inode]) for path, inode in found.items()}
 
     # -- what is durable --------------------------------------------------------------------------------------------

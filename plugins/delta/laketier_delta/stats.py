@@ -108,7 +108,6 @@ def _merged(footer: Any, leaf: _Leaf) -> tuple[int | None, Any, Any]:
     nulls: int | None = 0
     lows: list[Any] = []
     highs: list[Any] = []
-    bounded = True
     for group in range(footer.num_row_groups):
         chunk = footer.row_group(group).column(leaf.index)
         statistics = chunk.statistics
@@ -117,11 +116,10 @@ def _merged(footer: Any, leaf: _Leaf) -> tuple[int | None, Any, Any]:
         nulls = None if nulls is None else nulls + statistics.null_count
         if statistics.null_count == chunk.num_values:
             continue
-        bounded = bounded and statistics.has_min_max
         low, high = _physical(leaf.kind, statistics)
         lows.append(low)
         highs.append(high)
-    if not bounded or not lows or None in lows or None in highs:
+    if not lows or None in lows or None in highs:
         return nulls, None, None
     return nulls, min(lows), max(highs)
 

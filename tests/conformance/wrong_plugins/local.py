@@ -1,4 +1,4 @@
-"""Local files with a maintenance, a factory, a table or a partitioning of another kind, for mistakes in it."""
+"""Local files with another maintenance, source, factory, table or partitioning, for mistakes in it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from laketier_localfile import partitioning
 from laketier_localfile.folding import FoldingTable
 from laketier_localfile.place import place_of
 from laketier_localfile.plugin import LocalFilePlugin
+from laketier_localfile.source import LocalFileSource
 from laketier_localfile.storage import LocalFileTieringFactory
 
 
@@ -29,6 +30,21 @@ def local(named: str, maintenance: type[kit.ManifestMaintenance]) -> spi.LakeSto
             return storage  # type: ignore[no-any-return]
 
     return Maintained()
+
+
+def reading(named: str, source: type[LocalFileSource]) -> spi.LakeStoragePlugin:
+    """The plugin whose tables another source plans and reads."""
+
+    class Read(LocalFilePlugin):
+        identifier = named
+
+        def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
+            storage: Any = super().create_storage(config)
+            made = storage.source
+            object.__setattr__(storage, "source", lambda table: source(made(table).table))
+            return storage  # type: ignore[no-any-return]
+
+    return Read()
 
 
 def tiering(named: str, factory: type[LocalFileTieringFactory]) -> spi.LakeStoragePlugin:

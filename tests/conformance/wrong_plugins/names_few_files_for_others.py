@@ -4,11 +4,11 @@ than 32 columns."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+
+from local import reading
 
 from laketier import spi
 from laketier.registry import hookimpl
-from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.source import LocalFileSource
 
 CAUGHT_BY = "test_source.py::test_wide_rows_are_plain_parquet_too"
@@ -23,16 +23,6 @@ class NamingSource(LocalFileSource):
         return replace(plan, splits=tuple(replace(split, plain_parquet=None) for split in plan.splits))
 
 
-class NamingPlugin(LocalFilePlugin):
-    identifier = "names-few-files-for-others"
-
-    def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
-        storage: Any = super().create_storage(config)
-        made = storage.source
-        object.__setattr__(storage, "source", lambda table: NamingSource(made(table).table))
-        return storage  # type: ignore[no-any-return]
-
-
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return NamingPlugin()
+    return reading("names-few-files-for-others", NamingSource)

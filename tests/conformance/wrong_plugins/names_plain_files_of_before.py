@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
+from local import reading
 
 from laketier import spi
 from laketier.kit.manifests import FileEntry, ManifestSnapshot
 from laketier.registry import hookimpl
-from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.source import LocalFileSource
 
 CAUGHT_BY = "test_source.py::test_plain_parquet_of_before_a_change[added]"
@@ -23,16 +22,6 @@ class NamingSource(LocalFileSource):
         return replace(made, plain_parquet=str(self.table.location / entry.path))
 
 
-class NamingPlugin(LocalFilePlugin):
-    identifier = "names-plain-files-of-before"
-
-    def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
-        storage: Any = super().create_storage(config)
-        made = storage.source
-        object.__setattr__(storage, "source", lambda table: NamingSource(made(table).table))
-        return storage  # type: ignore[no-any-return]
-
-
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return NamingPlugin()
+    return reading("names-plain-files-of-before", NamingSource)
