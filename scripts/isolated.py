@@ -98,9 +98,16 @@ def check_contents(folder: Path, sdist: Path, wheel: Path) -> None:
     packages = {Path(package).name for package in packages_of(folder)}
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    data = f"{'-'.join(wheel.name.split('-')[:2])}.data/"
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name and not name.startswith(data)}
     if tops != packages:
         raise BootstrapError(f"{wheel.name} holds {sorted(tops)}, expected {sorted(packages)}")
+    shared = {name.removeprefix(f"{data}data/") for name in names if name.startswith(data)}
+    if shared != (declared := set(shared_files_of(folder))):
+        raise BootstrapError(
+            f"{wheel.name} lacks the pages {sorted(declared - shared)}, and installs {sorted(shared - declared)} "
+            f"outside of its packages, which [tool.hatch.build.targets.wheel.shared-data] does not name"
+        )
     untyped = [package for package in packages if f"{package}/py.typed" not in names]
     if untyped:
         raise BootstrapError(f"{wheel.name} has no py.typed in {untyped}")
@@ -109,8 +116,10 @@ def check_contents(folder: Path, sdist: Path, wheel: Path) -> None:
     if lacking:
         raise BootstrapError(f"{wheel.name} lacks {sorted(lacking)}")
     with tarfile.open(sdist) as archive:
-        inside = {"/".join(name.split("/")[1:2]) for name in archive.getnames()}
-    strangers = inside & {"plugins", "tests", "benchmarks", "docs", "uv.lock", ".venv", ".tools"}
+        inside = ["/".join(name.split("/")[1:]) for name in archive.getnames()]
+    ours = tuple(shared_data_of(folder))
+    tops = {name.split("/")[0] for name in inside if not name.startswith(ours)}
+    strangers = tops & {"plugins", "tests", "benchmarks", "docs", "uv.lock", ".venv", ".tools"}
     if strangers:
         raise BootstrapError(f"{sdist.name} carries {sorted(strangers)}")
 
@@ -183,6 +192,19 @@ def pyproject(folder: Path) -> dict:
 
 def packages_of(folder: Path) -> list[str]:
     return pyproject(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+
+
+def shared_data_of(folder: Path) -> dict[str, str]:
+    """Return what the wheel installs outside of its packages: file or folder of the source -> where it goes."""
+    return pyproject(folder)["tool"]["hatch"]["build"]["targets"]["wheel"].get("shared-data", {})
+
+
+def shared_files_of(folder: Path) -> list[str]:
+    found = []
+    for source, target in shared_data_of(folder).items():
+        inside = files_of(folder / source) if (folder / source).is_dir() else []
+        found += [f"{target}/{name.split('/', 1)[1]}" for name in inside] or [target]
+    return found
 
 
 def files_of(package: Path) -> list[str]:
