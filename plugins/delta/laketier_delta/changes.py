@@ -212,22 +212,34 @@ def _read(log: DeltaLog, version: int) -> Appended:
         for line in filter(None, lines):
             for kind, action in json.loads(line).items():
                 if kind == "add" and action.get("dataChange", True):
-                    files.append(action)
+                    files.append(_of_a_file(action))
                 elif kind == "remove" and action.get("dataChange", True):
-                    removed.append(action)
+                    removed.append(_of_a_file(action))
                     changes = True
                 elif kind == "cdc":
-                    fed.append(action)
+                    fed.append(_of_a_file(action))
                 elif kind == "metaData":
                     feed = has_feed(action.get("configuration") or {})
                 elif kind == "commitInfo":
                     operation = str(action.get("operation", operation))
                 describes |= kind in ("metaData", "protocol")
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise CorruptTable(f"{log.path(version)} is not a log entry", why=str(error)) from error
     # A restore may only add files: of rows that were there before and had gone.
     changes = changes or operation.upper() == "RESTORE"
     return Appended(version, operation, tuple(files), changes, describes, tuple(removed), tuple(fed), feed)
+
+
+def _of_a_file(action: dict[str, Any]) -> dict[str, Any]:
+    """``action``, if it says of its file what it has to. Raises `TypeError`."""
+    values = action.get("partitionValues")
+    values = {} if values is None else values
+    size = action.get("size")
+    fits = isinstance(action.get("path"), str) and isinstance(values, dict) and isinstance(size, int | None)
+    texts = [action.get("stats"), *values.values()] if fits else []
+    if not fits or not all(text is None or isinstance(text, str) for text in texts):
+        raise TypeError(f"what it says of the file {action.get('path')!a} is of other types than those of the protocol")
+    return action
 
 
 def has_feed(properties: Mapping[str, str]) -> bool:
@@ -240,5 +252,9 @@ def _is_there(filesystem: pafs.FileSystem, path: str) -> bool:
 
 
 def _rows(add: Mapping[str, Any]) -> int | None:
-    rows = json.loads(add["stats"]).get("numRecords") if add.get("stats") else None
-    return None if rows is None else int(rows)
+    """None for statistics that another writer left without them, or damaged: nobody needs them."""
+    try:
+        rows = json.loads(add["stats"])["numRecords"] if add.get("stats") else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return rows if isinstance(rows, int) else None

@@ -16,7 +16,7 @@ from laketier.kit.looks import is_absent
 from laketier_delta.location import LOG, Location
 
 _ENTRY = re.compile(r"(\d{20})\.json")
-_LATER = re.compile(r"(\d{20})\..*checkpoint.*\.parquet|(\d{20})\.checkpoint\.parquet")
+_LATER = re.compile(r"(\d{20})\..*checkpoint.*\.parquet")
 _KNOWN = re.compile(r"(\d{1,19}):[0-9a-f.]+")
 _IN_MEMORY = 10
 _MOST_ENTRIES = 1000
@@ -67,7 +67,7 @@ def leads_to(location: Location, version: int) -> bool:
 
 def _numbers(names: list[str], kind: re.Pattern[str]) -> set[int]:
     found = (kind.fullmatch(name) for name in names)
-    return {int(next(filter(None, match.groups()))) for match in found if match is not None}
+    return {int(match[1]) for match in found if match is not None}
 
 
 def _local(location: Location, known: str | None) -> str | None:

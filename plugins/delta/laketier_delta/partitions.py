@@ -35,7 +35,14 @@ def text_of_log(raw: str | None, kind: pa.DataType) -> str | None:
     if not raw:
         return None
     if not pt.is_timestamp(kind):
-        return partition_text(partition_scalar(raw, kind).as_py())
+        try:
+            return partition_text(partition_scalar(raw, kind).as_py())
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise IncompatibleTable(
+                f"the log has the partition value {raw!r}, which is no {kind}",
+                why=str(error),
+                fix="Read that partition with the engine that wrote it.",
+            ) from error
     try:
         moment = datetime.fromisoformat(raw)
     except ValueError as error:

@@ -141,14 +141,54 @@ def test_a_deletion_vector_of_an_appended_file_is_refused(filled: Any) -> None:
         planned(filled, 1, 2)
 
 
-@pytest.mark.parametrize("damage", ["{", "[1]", '{"add": 7}', "\ufffd"])
-def test_an_entry_that_is_none_is_damage(filled: Any, damage: str) -> None:
+FILE = {"path": "x.parquet", "partitionValues": {}, "size": 7, "modificationTime": 1, "dataChange": True}
+NO_FILES = [
+    {"path": 7},
+    {"path": None},
+    {"partitionValues": []},
+    {"partitionValues": {"v": 7}},
+    {"stats": {"numRecords": 1}},
+    {"size": "7"},
+    {"partitionValues": 7},
+]
+
+
+DAMAGE = [
+    *("{", "[1]", '{"add": 7}', "\ufffd", '{"add": {}}', '{"remove": {}}', '{"cdc": {}}', '{"metaData": 7}'),
+    *('{"metaData": {"configuration": [1]}}', '{"commitInfo": "WRITE"}', '{"add": ' + "[" * 100_000),
+    *(json.dumps({kind: FILE | change}) for kind in ("add", "remove", "cdc") for change in NO_FILES),
+]
+
+
+def test_an_entry_that_is_none_is_damage(filled: Any) -> None:
     """The columns are known by then: delta-rs would say so first."""
     changes = filled.storage.changes(filled.table)
     changes.plan(1, 4)
-    entry(filled, 2).write_text(damage)
-    with pytest.raises(CorruptTable, match=r"00002\.json is not a log entry"):
-        changes.plan(1, 4)
+    for damage in DAMAGE:
+        entry(filled, 2).write_text(damage)
+        with pytest.raises(CorruptTable, match=r"00002\.json is not a log entry"):
+            changes.plan(1, 4)
+
+
+@pytest.mark.parametrize(
+    "stats", ["{", "[]", "7", '{"numRecords": "1"}', "{}", '{"numRecords": null}', "[" * 100_000, ""]
+)
+def test_statistics_that_are_none_tell_no_rows(filled: Any, stats: str) -> None:
+    """Nobody needs them to read the file."""
+    changes = filled.storage.changes(filled.table)
+    changes.plan(1, 4)
+    edited(filled, 2, lambda action: action["add"].update(stats=stats) if "add" in action else None)
+    assert [split.rows for split in changes.plan(1, 4).splits] == [1, None, 1]
+
+
+def test_a_partition_value_of_another_type_is_told(lake: Any, support: Any) -> None:
+    lake.create(support.IDS, "id")
+    lake.epoch(0, support.ids(7))
+    changes = lake.storage.changes(lake.table)
+    assert [split.partition for split in changes.plan(1, 2).splits] == [(("id", "7"),)]
+    edited(lake, 1, lambda action: action["add"].update(partitionValues={"id": "x"}) if "add" in action else None)
+    with pytest.raises(IncompatibleTable, match="partition value 'x', which is no int64"):
+        changes.plan(1, 2)
 
 
 def test_empty_lines_of_an_entry_are_none(filled: Any) -> None:

@@ -1,10 +1,14 @@
-"""What delta-rs calls ``AWS_…``, as pyarrow takes it: both have to see the same bucket."""
+"""Where tables are, and what delta-rs calls ``AWS_…``, as pyarrow takes it: both have to see the same bucket."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow.fs as pafs
 import pytest
 
-from laketier_delta.location import s3_arguments
+from laketier.spi import ConfigError, Passthrough, TablePath
+from laketier_delta.location import Location, s3_arguments
 
 
 @pytest.mark.parametrize(
@@ -34,3 +38,71 @@ from laketier_delta.location import s3_arguments
 )
 def test_arguments_of_a_bucket(storage: dict[str, str], expected: dict[str, object]) -> None:
     assert s3_arguments(storage) == expected
+
+
+S3 = Passthrough({"AWS_REGION": "eu"})
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "uri", "root"),
+    [
+        ("/data/lake", "/data/lake", "/data/lake"),
+        ("/data/a?b#c", "/data/a?b#c", "/data/a?b#c"),
+        ("/data/100%", "/data/100%", "/data/100%"),
+        ("/data/_delta_logs", "/data/_delta_logs", "/data/_delta_logs"),
+        ("file:///data/lake", "/data/lake", "/data/lake"),
+        ("s3://bucket/lake", "s3://bucket/lake", "bucket/lake"),
+        ("s3://bucket/lake//", "s3://bucket/lake", "bucket/lake"),
+        ("s3a://bucket", "s3://bucket", "bucket"),
+        ("s3://bucket/a://b", "s3://bucket/a://b", "bucket/a://b"),
+    ],
+)
+def test_where_a_warehouse_is(warehouse: str, uri: str, root: str) -> None:
+    location = Location.of(warehouse, S3)
+    is_local = warehouse[0] == "/" or warehouse.startswith("file:")
+    assert (location.uri, location.root, location.is_local, location.storage) == (uri, root, is_local, S3)
+    assert location.storage_options == (None if is_local else {"AWS_REGION": "eu"})
+    assert isinstance(location.filesystem, pafs.LocalFileSystem if is_local else pafs.S3FileSystem)
+    assert location.folder.full("x") == f"{root}/x"
+    table = location.table(TablePath("db", "t"))
+    assert (table.uri, table.storage) == (f"{uri}/db/t", S3)
+
+
+def test_a_relative_path_is_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Location.of("lake", Passthrough()).uri == str(tmp_path / "lake")
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "what"),
+    [
+        ("/data/a%20b", "'%20'"),
+        ("/data/a%2Fb", "'%2F'"),
+        ("/data/a\\b", r"'\\\\'"),
+        ("/data/a\nb", r"'\\n'"),
+        ("/data/a\x7fb", r"'\\x7f'"),
+        ("/data/_delta_log/x", "'_delta_log'"),
+        ("/data/_delta_log", "'_delta_log'"),
+        ("s3://bucket/a?b", r"'\?'"),
+        ("s3://bucket/a#b", "'#'"),
+        ("s3://bucket/a%20b", "'%20'"),
+        ("s3://bucket/_delta_log", "'_delta_log'"),
+    ],
+)
+def test_a_place_that_delta_rs_would_look_for_elsewhere_is_refused(warehouse: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=f"has {what} in its path") as told:
+        Location.of(warehouse, Passthrough())
+    assert told.value.where == "lake.warehouse"
+
+
+@pytest.mark.parametrize("warehouse", ["gs://bucket/lake", "hdfs://host/lake", "abfss://c@a/lake"])
+def test_a_store_that_is_not_reached_is_refused_by_its_name(warehouse: str) -> None:
+    with pytest.raises(ConfigError, match=f"is on {warehouse.partition(':')[0]}://"):
+        Location.of(warehouse, Passthrough())
+
+
+@pytest.mark.parametrize("path", [TablePath("_delta_log", "t"), TablePath("db", "_delta_log")], ids=str)
+def test_the_name_of_logs_is_no_table_s(path: TablePath) -> None:
+    with pytest.raises(ConfigError, match="not a name for a database or table") as told:
+        Location.of("/data", Passthrough()).table(path)
+    assert told.value.where == str(path)

@@ -35,6 +35,7 @@ from laketier_iceberg.features import FEATURES
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
+from laketier_iceberg.table_properties import check_properties
 from laketier_iceberg.types import check_types, to_arrow, to_iceberg, type_to_iceberg, without_ids
 from laketier_iceberg.unread import is_unreadable, refusal
 
@@ -94,6 +95,7 @@ class IcebergCatalog(LakeCatalog):
         from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, TableAlreadyExistsError
 
         properties, fields = _properties(descriptor), fields_of(descriptor)
+        check_properties(properties, str(path))
         catalog = connect(self._settings)
         try:
             found = self.load_table(path)
@@ -151,6 +153,7 @@ class IcebergCatalog(LakeCatalog):
                 sync_embedded(self._settings)  # who made the change may have been killed before
                 return info
             name_mapping(table.metadata, str(path))  # which the update has to follow
+            check_properties(table.metadata.properties, str(path))
             try:
                 with schema_change(table) as update:
                     for old, new in zip(info.schema, after, strict=True):

@@ -194,7 +194,8 @@ def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
 
 
 def _without_secrets(text: str, properties: dict[str, str]) -> str:
-    for value in properties.values():
+    # The longest first: the end of a password that begins as the user's name does would stay.
+    for value in sorted(properties.values(), key=len, reverse=True):
         if len(value) > 3:
             text = text.replace(value, "***")
     return text

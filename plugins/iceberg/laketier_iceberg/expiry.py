@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from laketier_iceberg.references import may_delete
+from laketier_iceberg.table_properties import MAX_REF_AGE, MAX_SNAPSHOT_AGE, MIN_SNAPSHOTS
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 MAIN = "main"
-MAX_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
-MIN_SNAPSHOTS = "history.expire.min-snapshots-to-keep"
-MAX_REF_AGE = "history.expire.max-ref-age-ms"
 _FIVE_DAYS = 5 * 24 * 60 * 60 * 1000
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import struct
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType
 
+_LARGEST_FLOAT = 3 * 10**38
 _NAMES = {
     Op.EQ: "EqualTo",
     Op.NE: "NotEqualTo",
@@ -153,11 +153,9 @@ def _literal_fits(value: Any, kind: IcebergType) -> bool:
         case int(), it.LongType():
             return -(2**63) <= value < 2**63
         case int() | float(), it.DoubleType():
-            return not math.isnan(value) and float(value) == value
+            return _is_float(value, "d")
         case int() | float(), it.FloatType():
-            return (
-                not math.isnan(value) and abs(value) < 3e38 and struct.unpack("f", struct.pack("f", value))[0] == value
-            )
+            return abs(value) < _LARGEST_FLOAT and _is_float(value, "f")  # pyiceberg finds no row with a larger one
         case Decimal(), it.DecimalType():
             return value.is_finite() and value.as_tuple().exponent == -kind.scale
         case str(), it.StringType():
@@ -173,3 +171,11 @@ def _literal_fits(value: Any, kind: IcebergType) -> bool:
         case datetime.date(), it.DateType():
             return True
     return False
+
+
+def _is_float(value: float, code: str) -> bool:
+    """Whether a float of the width that ``code`` of `struct` names is ``value``, to the last digit. Of NaN none is."""
+    try:
+        return bool(struct.unpack(code, struct.pack(code, value))[0] == value)
+    except (OverflowError, struct.error):
+        return False

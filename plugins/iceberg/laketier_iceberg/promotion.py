@@ -21,9 +21,9 @@ def promoted(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def _leads(source: pa.DataType, target: pa.DataType) -> bool:
+    """Of two types that are not the same."""
     if pt.is_signed_integer(target):
-        wider = source.bit_width < target.bit_width if pt.is_integer(source) else False
-        return wider or (pt.is_signed_integer(source) and source.bit_width == target.bit_width)
+        return pt.is_integer(source) and source.bit_width < target.bit_width
     if pt.is_floating(target):
         return pt.is_floating(source) and source.bit_width <= target.bit_width
     if pt.is_decimal(target):

@@ -18,6 +18,7 @@ from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below
 from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
 from laketier_iceberg.references import locations, may_delete
+from laketier_iceberg.table_properties import DELETE_OLD_METADATA
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from laketier.kit import TableFolder
 
 log = logging.getLogger(__name__)
-
-DELETE_OLD_METADATA = "write.metadata.delete-after-commit.enabled"
 
 
 def delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:

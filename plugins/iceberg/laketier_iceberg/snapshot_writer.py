@@ -27,6 +27,8 @@ from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summa
 from pyiceberg.utils.bin_packing import ListPacker
 from pyiceberg.utils.properties import property_as_bool, property_as_int
 
+from laketier_iceberg.table_properties import manifest_codec
+
 log = logging.getLogger(__name__)
 
 
@@ -39,9 +41,7 @@ class SnapshotWriter:
         self._metadata = table.metadata
         self._attempt = uuid.uuid4()
         self._locations = table.location_provider()
-        self._compression: Any = table.metadata.properties.get(
-            TableProperties.WRITE_AVRO_COMPRESSION, TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
-        )
+        self._compression: Any = manifest_codec(table.metadata.properties, ".".join(table.name()))
         self._paths: list[str] = []
 
     def added(self, files: Sequence[DataFile]) -> list[ManifestFile]:

@@ -35,7 +35,12 @@ def _snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
         snapshot_id=snapshot.snapshot_id,
         committed_at=snapshot.timestamp_ms,
         operation="unknown" if snapshot.summary is None else snapshot.summary.operation.value,
-        rows=None if rows is None else int(rows),
+        rows=_number(rows),
         pipeline=summary.get("laketier.pipeline"),
-        epoch=None if epoch is None else int(epoch),
+        epoch=_number(epoch),
     )
+
+
+def _number(text: str | None) -> int | None:
+    """None for what another writer left there that is none."""
+    return int(text) if text is not None and text.isdecimal() else None

@@ -36,6 +36,7 @@ from laketier_iceberg.metrics import metrics_properties
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.partitions import PartitionPlan
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, fields_of, named_fields
+from laketier_iceberg.table_properties import TARGET_FILE_SIZE, check_properties
 from laketier_iceberg.writer import IcebergWriter, WriterPlan
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> Wri
         parquet=ParquetSettings(
             target_file_rows=options.target_file_rows,
             target_file_bytes=options.target_file_bytes
-            or int(properties.get("write.target-file-size-bytes", _DEFAULT_FILE_BYTES)),
+            or int(properties.get(TARGET_FILE_SIZE, _DEFAULT_FILE_BYTES)),
             row_group_rows=options.row_group_rows,
             buffer_bytes=options.buffer_bytes,
             max_open_files=options.max_open_files,
@@ -168,6 +169,7 @@ def _data_folder(location: str, given: str | None) -> str:
 
 def _refuse_unwritable(table: TableInfo, loaded: Table) -> None:
     fields_of(table.descriptor)
+    check_properties(loaded.metadata.properties, str(table.path))
     if any(str(field.transform) == "void" for field in loaded.spec().fields):
         raise FeatureNotSupported(
             Feature.PARTITION_TRANSFORMS.value,

@@ -1,0 +1,82 @@
+"""Properties of a table that each commit to it reads. Driver.
+
+pyiceberg and `laketier_iceberg.expiry` read them once the data and the manifests are written. One that they don't
+understand would end each commit there, as one whose outcome nobody knows. So they are looked at before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from laketier.spi import ConfigError
+
+TARGET_FILE_SIZE = "write.target-file-size-bytes"
+MAX_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
+MIN_SNAPSHOTS = "history.expire.min-snapshots-to-keep"
+MAX_REF_AGE = "history.expire.max-ref-age-ms"
+DELETE_OLD_METADATA = "write.metadata.delete-after-commit.enabled"
+_MANIFEST_CODEC = "write.avro.compression-codec"
+_LEAST = {
+    TARGET_FILE_SIZE: 1,
+    MAX_SNAPSHOT_AGE: 0,
+    MIN_SNAPSHOTS: 0,
+    MAX_REF_AGE: 0,
+    "commit.manifest.target-size-bytes": 1,
+    "commit.manifest.min-count-to-merge": 0,
+    "write.metadata.previous-versions-max": 0,
+    "write.summary.partition-limit": 0,
+}
+"""The whole numbers."""
+_SWITCHES = (
+    "commit.manifest-merge.enabled",
+    DELETE_OLD_METADATA,
+    "write.object-storage.enabled",
+    "write.object-storage.partitioned-paths",
+)
+
+
+def check_properties(properties: Mapping[str, str], where: str) -> None:
+    """Raise `ConfigError` for the first one that commits would stumble over, of table ``where``."""
+    from pyiceberg.utils.properties import property_as_bool
+
+    for key in _LEAST.keys() & properties.keys():
+        if not _is_whole(properties[key], _LEAST[key]):
+            raise _refused(key, properties[key], where, f"a whole number from {_LEAST[key]} on")
+    for key in _SWITCHES:
+        try:
+            property_as_bool(dict(properties), key, False)
+        except ValueError as error:
+            raise _refused(key, properties[key], where, "true or false") from error
+    manifest_codec(properties, where)
+
+
+def manifest_codec(properties: Mapping[str, str], where: str) -> str:
+    """The codec of manifests, in pyiceberg's word for it. Raises `ConfigError` for one that this process lacks."""
+    from pyiceberg.avro.codecs import CODEC_MAPPING_ICEBERG_TO_AVRO, KNOWN_CODECS
+
+    text = properties.get(_MANIFEST_CODEC, "gzip")
+    given = text.lower()
+    name = "null" if given == "uncompressed" else CODEC_MAPPING_ICEBERG_TO_AVRO.get(given, given)
+    try:
+        codec = {str(known): made for known, made in KNOWN_CODECS.items()}[name]
+        if codec is not None:
+            codec.compress(b"")
+    except (KeyError, ImportError) as error:
+        raise _refused(_MANIFEST_CODEC, text, where, "gzip, zstd, deflate or uncompressed") from error
+    return name
+
+
+def _is_whole(text: str, least: int) -> bool:
+    try:
+        return int(text) >= least
+    except ValueError:
+        return False
+
+
+def _refused(key: str, text: str, where: str, wanted: str) -> ConfigError:
+    return ConfigError(
+        f"the table property {key} is {text!r}, and it has to be {wanted}",
+        where=where,
+        why="each commit to the table reads it, and would fail",
+        fix="Set it where the table is created, or with the engine that has set it, for example Spark.",
+    )
