@@ -687,3 +687,31 @@ def test_a_table_that_was_never_reset_says_so_in_its_newest_entry(lake, support)
     assert DeltaTable(lake.uri).transaction_version("laketier/reset") == 3
     with pytest.raises(RolledBack):
         lake.committer().open().watermark("p")
+
+
+def test_a_record_of_an_unknown_version_is_taken_for_what_it_says(lake, support):
+    """As other builds may leave it: it names no version, so no reset is behind it."""
+    lake.create()
+    lake.epoch(0)
+    state = lake.committer().open()
+    pointer = state.records.put(support.watermark(0))
+    transactions = [Transaction(f"laketier/{name}/p", number, 1) for name, number in (("epoch", 0), ("fence", 0))]
+    properties = CommitProperties(app_transactions=[*transactions, Transaction("laketier/record/p", pointer, 1)])
+    handle = DeltaTable(lake.uri)
+    handle.create_write_transaction([], "append", handle.schema(), [], commit_properties=properties)
+    found = lake.committer().open().watermark("p")
+    assert (found.token.epoch, found.snapshot_id) == (0, None)
+
+
+@pytest.mark.parametrize("said", [(1, 0), (0, 1)], ids=["epoch", "fence"])
+def test_a_record_of_another_epoch_or_fence_is_damage(lake, support, said):
+    lake.create()
+    pointer = lake.committer().open().records.put(support.watermark(0))
+    transactions = [
+        Transaction(f"laketier/{name}/p", number, 1) for name, number in zip(("epoch", "fence"), said, strict=True)
+    ]
+    properties = CommitProperties(app_transactions=[*transactions, Transaction("laketier/record/p", pointer, 1)])
+    handle = DeltaTable(lake.uri)
+    handle.create_write_transaction([], "append", handle.schema(), [], commit_properties=properties)
+    with pytest.raises(CorruptTable, match="and its record says epoch 0, fence 0"):
+        lake.committer().open().watermark("p")

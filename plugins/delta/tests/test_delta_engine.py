@@ -55,19 +55,17 @@ def test_a_panic_in_a_checkpoint_is_no_failed_commit(
 
 
 @pytest.mark.parametrize("method", ["create_write_transaction", "get_add_actions"])
-def test_a_panic_in_a_commit_is_an_error(
+def test_a_panic_in_a_commit_or_a_plan_is_an_error(
     lake: Any, support: Any, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     lake.create()
     committer = lake.committer()
     state, staged = committer.open(), lake.stage(support.ids(1))
+    act = lake.read if method == "get_add_actions" else lambda: committer.publish(state, [staged], None)
     with monkeypatch.context() as patched:
         patched.setattr(DeltaTable, method, panicking)
         with pytest.raises(CommitError, match="delta-rs panicked") as told:
-            if method == "get_add_actions":
-                lake.read()
-            else:
-                committer.publish(state, [staged], None)
+            act()
     assert "index out of bounds" in (told.value.why or "")
     assert DeltaTable(lake.uri).version() == 0
 

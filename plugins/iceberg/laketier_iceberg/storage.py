@@ -140,8 +140,7 @@ def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> Wri
         partitions=PartitionPlan(tuple(named_fields(loaded.spec(), loaded.schema())), properties.get(BUCKETS_PROPERTY)),
         parquet=ParquetSettings(
             target_file_rows=options.target_file_rows,
-            target_file_bytes=options.target_file_bytes
-            or int(properties.get(TARGET_FILE_SIZE, _DEFAULT_FILE_BYTES)),
+            target_file_bytes=options.target_file_bytes or int(properties.get(TARGET_FILE_SIZE, _DEFAULT_FILE_BYTES)),
             row_group_rows=options.row_group_rows,
             buffer_bytes=options.buffer_bytes,
             max_open_files=options.max_open_files,
