@@ -37,7 +37,6 @@ def expired(metadata: TableMetadata, now: int) -> tuple[list[int], list[str]]:
             continue
         if ref.snapshot_ref_type == "tag":
             kept.add(ref.snapshot_id)
-            referenced.add(ref.snapshot_id)
             continue
         oldest = now - (ref.max_snapshot_age_ms if ref.max_snapshot_age_ms is not None else max_age)
         fewest = ref.min_snapshots_to_keep if ref.min_snapshots_to_keep is not None else min_count

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType
 
-_LARGEST_FLOAT = 3 * 10**38
+_LARGEST_FLOAT = 2**127
+"""The next one are infinite, of which pyiceberg says that no row of floats has it."""
 _NAMES = {
     Op.EQ: "EqualTo",
     Op.NE: "NotEqualTo",
@@ -116,29 +117,13 @@ def _leaf(leaf: Leaf, schema: Schema) -> BooleanExpression | None:
             return ex.NotNull(reference)
         case Op.IN:
             values = [value for value in leaf.value if value is not None]
-            if not values:
-                return ex.AlwaysFalse()
-            if not all(_literal_fits(value, kind) for value in values):
-                return None
-            return ex.In(reference, [_literal(value) for value in values])
+            return ex.In(reference, values) if all(_literal_fits(value, kind) for value in values) else None
         case Op.STARTS_WITH:
             return ex.StartsWith(reference, leaf.value) if str(kind) == "string" else None
-    if leaf.value is None or not _literal_fits(leaf.value, kind):
+    if not _literal_fits(leaf.value, kind):
         return None
-    result: BooleanExpression = getattr(ex, _NAMES[leaf.op])(reference, _literal(leaf.value))
+    result: BooleanExpression = getattr(ex, _NAMES[leaf.op])(reference, leaf.value)
     return result
-
-
-def _literal(value: Any) -> Any:
-    from pyiceberg.expressions import literals
-
-    if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(datetime.UTC)
-        return literals.literal(value.isoformat(timespec="microseconds"))
-    if isinstance(value, datetime.date):
-        return literals.literal(value.isoformat())
-    return literals.literal(value)
 
 
 def _literal_fits(value: Any, kind: IcebergType) -> bool:
@@ -155,9 +140,9 @@ def _literal_fits(value: Any, kind: IcebergType) -> bool:
         case int() | float(), it.DoubleType():
             return _is_float(value, "d")
         case int() | float(), it.FloatType():
-            return abs(value) < _LARGEST_FLOAT and _is_float(value, "f")  # pyiceberg finds no row with a larger one
+            return abs(value) <= _LARGEST_FLOAT and _is_float(value, "f")
         case Decimal(), it.DecimalType():
-            return value.is_finite() and value.as_tuple().exponent == -kind.scale
+            return value.as_tuple().exponent == -kind.scale  # a letter where it is no number
         case str(), it.StringType():
             return True
         case bytes(), it.BinaryType():
@@ -177,5 +162,5 @@ def _is_float(value: float, code: str) -> bool:
     """Whether a float of the width that ``code`` of `struct` names is ``value``, to the last digit. Of NaN none is."""
     try:
         return bool(struct.unpack(code, struct.pack(code, value))[0] == value)
-    except (OverflowError, struct.error):
+    except struct.error:  # a whole number that no float holds
         return False

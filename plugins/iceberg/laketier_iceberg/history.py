@@ -25,14 +25,10 @@ class History:
 
     def ancestors(self) -> Iterator[Snapshot]:
         """The current snapshot and its ancestors, as far as they are retained."""
+        by_id: dict[int | None, Snapshot] = {s.snapshot_id: s for s in self.metadata.snapshots}
         snapshot = self.metadata.current_snapshot()
-        by_id = None
         while snapshot is not None:
             yield snapshot
-            if snapshot.parent_snapshot_id is None:
-                return
-            if by_id is None:
-                by_id = {s.snapshot_id: s for s in self.metadata.snapshots}
             snapshot = by_id.get(snapshot.parent_snapshot_id)
 
     def watermark(self, pipeline: str) -> Watermark | None:

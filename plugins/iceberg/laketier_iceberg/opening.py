@@ -15,7 +15,7 @@ def open_with(table: TableInfo) -> Mapping[str, str]:
     name = str(table.path)
     warehouse = Path(table.location).parent.parent
     database = warehouse / EMBEDDED_FILE
-    if "://" in table.location or not is_there(database):
+    if not is_there(database):
         return {
             "pyiceberg": 'from pyiceberg.catalog import load_catalog; load_catalog("<your catalog>")'
             f'.load_table("{name}").scan().to_arrow()',

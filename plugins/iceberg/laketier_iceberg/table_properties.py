@@ -35,7 +35,7 @@ _SWITCHES = (
 )
 
 
-def check_properties(properties: Mapping[str, str], where: str) -> None:
+def check_properties(properties: dict[str, str], where: str) -> None:
     """Raise `ConfigError` for the first one that commits would stumble over, of table ``where``."""
     from pyiceberg.utils.properties import property_as_bool
 
@@ -44,7 +44,7 @@ def check_properties(properties: Mapping[str, str], where: str) -> None:
             raise _refused(key, properties[key], where, f"a whole number from {_LEAST[key]} on")
     for key in _SWITCHES:
         try:
-            property_as_bool(dict(properties), key, False)
+            property_as_bool(properties, key, False)
         except ValueError as error:
             raise _refused(key, properties[key], where, "true or false") from error
     manifest_codec(properties, where)

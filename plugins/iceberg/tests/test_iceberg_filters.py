@@ -68,7 +68,7 @@ REFUSED: dict[str, list[Any]] = {
     "b": [1, "true"],
     "i": [2**31, -(2**31) - 1, True, 1.0, "1", Decimal(1)],
     "l": [2**63, -(2**63) - 1, False, 1.5],
-    "f": [0.1, 3e38, -3e38, 1e39, math.inf, math.nan, 2**24 + 1, 10**400, True, "1"],
+    "f": [0.1, 3e38, 1e39, 2.0**127 * 1.5, -(2.0**127) * 1.5, math.inf, math.nan, 2**24 + 1, 10**400, True, "1"],
     "d": [math.nan, 2**53 + 1, 10**400, -(10**400), True, Decimal("0.5")],
     "n": [Decimal("1.2"), Decimal("1.250"), Decimal("NaN"), Decimal("Infinity"), 1, 1.25],
     "s": [b"a", 1],

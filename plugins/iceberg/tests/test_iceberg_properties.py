@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.avro import codecs
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
 from laketier.spi import AddColumn, ConfigError
@@ -89,6 +90,17 @@ def test_manifests_are_in_the_tables_own_codec(make: Any, codec: str | None, fou
     assert events.ids() == [0, 1, 2]
     for path in Path(events.info.location, "metadata").glob("*.avro"):
         assert b"avro.codec" + bytes([2 * len(found)]) + found.encode() in path.read_bytes()
+
+
+def test_a_codec_whose_library_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Missing:
+        @staticmethod
+        def compress(_: bytes) -> Any:
+            raise ImportError("please install it")
+
+    monkeypatch.setitem(codecs.KNOWN_CODECS, "snappy", Missing)  # type: ignore[misc]
+    with pytest.raises(ConfigError, match="is 'snappy'"):
+        check_properties({CODEC: "snappy"}, "db.t")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is decided by metadata alone, decision by decision: histories, changes, folders, splits, bounds, names."""
+"""What the plugin decides by metadata alone, decision by decision: histories, changes, folders, splits, bounds, names."""
 
 from __future__ import annotations
 
@@ -130,6 +130,7 @@ def watermarked(snapshot: int | None, sequence: str | None) -> dict[str, str]:
         (CHAIN, 4, 2, "2", True),
         (CHAIN, 4, 1, None, True),
         (CHAIN, 4, None, None, True),
+        (CHAIN, 4, None, "9", True),  # it names no snapshot
         (CHAIN, 2, 3, "3", False),  # rolled back
         (CHAIN, 2, 3, None, True),  # nobody knows: as older versions left it
         (CHAIN, None, 2, "2", False),  # no main
@@ -183,6 +184,17 @@ def test_whether_a_batch_landed(snapshots: dict[int, int | None], since: int | N
             history.landed("c", since)
     else:
         assert history.landed("c", since) is landed
+
+
+def test_a_snapshot_without_a_summary_is_of_nobody() -> None:
+    found = metadata(CHAIN, head=4, commits={4: "d"})
+    bare = [found.snapshots[0].model_copy(update={"summary": None}), *found.snapshots[1:]]
+    assert History(found.model_copy(update={"snapshots": bare})).landed("d", 0)
+
+
+def test_the_first_snapshot_may_have_been_it() -> None:
+    with pytest.raises(UnknownOutcome):
+        History(metadata({2: None}, head=2)).landed("c", None)
 
 
 def chain(snapshots: dict[int, int | None] = CHAIN, head: int | None = 4, **more: Any) -> Chain:
@@ -272,6 +284,22 @@ def test_what_a_commit_expires(
 ) -> None:
     """On the sixth day: of a table without settings nothing that is five days old."""
     assert expired(metadata(BESIDE, head=5, properties=properties, refs=refs), 6 * DAY) == (ids, names)
+
+
+def test_a_branch_has_limits_of_its_own() -> None:
+    """Younger than the table's limit, and still not kept by it: they are of a branch with one of its own."""
+    refs = {"main": {"snapshot-id": 5, "type": "branch", "max-snapshot-age-ms": 1}}
+    assert expired(metadata(BESIDE, head=5, refs=refs), 6 * DAY) == ([1, 2, 3, 4], [])
+    tagged = metadata(BESIDE, head=5, refs={**refs, "t": TAG})
+    assert expired(tagged, 6 * DAY) == ([1, 3, 4], []), "a tag is of one snapshot"
+    old = metadata(BESIDE, head=5, refs={**refs, "t": {**TAG, "max-ref-age-ms": DAY}})
+    assert expired(old, 6 * DAY) == ([1, 2, 3, 4], ["t"])
+
+
+def test_what_lies_behind_an_old_snapshot_goes_with_it() -> None:
+    """By a clock that was wrong, it may be younger."""
+    found = metadata(BESIDE, head=5, properties={AGE: str(4 * DAY)}, at={3: 0})
+    assert expired(found, 6 * DAY) == ([1, 2, 3], [])
 
 
 def test_what_nobody_refers_to_goes_with_its_age() -> None:
