@@ -1,4 +1,4 @@
-"""What the plugin decides by metadata alone, decision by decision: histories, changes, folders, splits, bounds, names."""
+"""What the plugin decides by metadata alone, one by one: histories, changes, folders, splits, bounds, names."""
 
 from __future__ import annotations
 
