@@ -39,6 +39,10 @@ def _long(lake: Lake, commits: int) -> ManifestLog:
     return manifests
 
 
+def _rollup(manifests: ManifestLog, block: tuple[int, int]) -> Path:
+    return manifests.folder / "rollups" / f"{block[0]:020}-{block[1]:020}.json"
+
+
 def _paths(numbers: range) -> list[str]:
     return [f"{number:032x}.text" for number in numbers]
 
@@ -82,6 +86,63 @@ def test_rollups_that_are_gone_or_damaged(lake: Lake, gone: tuple[int, int], cap
     path.unlink()
     assert [files_at(manifests, number) for number in range(9)] == expected
     assert [entry.path for entry in expected[8]] == _paths(range(1, 9))
+
+
+@pytest.mark.parametrize("place", [(0, 7), (0, 3), (4, 7), (4, 5), (6, 7)])
+@pytest.mark.parametrize("theirs", [(0, 7), (0, 3), (0, 1), (6, 7), None])
+def test_a_rollup_in_another_ones_place_loses_and_adds_no_file(
+    lake: Lake,
+    tmp_path: Path,
+    place: tuple[int, int],
+    theirs: tuple[int, int] | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As a restore by hand may leave it: each document is whole, and its checksum is right. None: it is that of the
+    same manifests of another table."""
+    manifests = _long(lake, 9)
+    expected = [files_at(manifests, number) for number in range(9)]
+    other = _long(Lake(tmp_path / "other"), 9) if theirs is None else manifests
+    document = _rollup(other, theirs or place).read_bytes()
+    _rollup(manifests, place).write_bytes(document)
+    caplog.clear()
+    assert [files_at(manifests, number) for number in range(9)] == expected
+    assert [files_at(manifests, number, manifests.read(number)) for number in range(9)] == expected
+    found = [find_commit(manifests, 8, f"c{number}") for number in range(1, 9)]
+    assert [each and each.number for each in found] == list(range(1, 9))
+    is_read = place in ((0, 7), (0, 3), (4, 5))
+    assert ("a rollup that sums up others" in caplog.text) == (is_read and theirs != place)
+    for first, last in ((0, 3), (0, 7)):
+        _rollup(manifests, (first, last)).unlink(missing_ok=True)
+        write_rollups(manifests, last)
+        [block] = blocks_back_from(manifests, last, down_to=first)
+        assert (block.first, block.last) == (first, last), "and what is made of it is right, too"
+        assert [entry.path for entry in block.files] == _paths(range(1, last + 1))
+
+
+def test_what_a_newest_manifest_that_is_known_says_is_not_asked_of_another(lake: Lake) -> None:
+    """Whoever knows a manifest of another number is answered for the one that was asked for."""
+    manifests = _long(lake, 9)
+    for number in range(9):
+        for known in range(9):
+            found = files_at(manifests, number, manifests.read(known))
+            assert [entry.path for entry in found] == _paths(range(1, number + 1))
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), spi.StorageError("busy"), MemoryError()])
+def test_a_rollup_that_can_not_be_looked_at_is_not_taken_for_one_that_is_gone(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """A store that is busy would be asked for many manifests instead of one rollup."""
+    manifests, read = _long(lake, 9), local_store.LocalStore.read
+
+    def fails(store: local_store.LocalStore, path: str) -> bytes:
+        if "rollups" in path:
+            raise error
+        return read(store, path)
+
+    monkeypatch.setattr(local_store.LocalStore, "read", fails)
+    with pytest.raises(type(error)):
+        files_at(manifests, 8)
 
 
 def test_a_commit_is_found_wherever_it_is(lake: Lake) -> None:

@@ -154,7 +154,9 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         live: list[FileEntry] = []
         try:
             gone = set(removed)
-            live = [entry for entry in files_at(state.manifests, state.head.number) if entry.path not in gone]
+            live = [
+                entry for entry in files_at(state.manifests, state.head.number, state.head) if entry.path not in gone
+            ]
             for files in due(settings, live, added):
                 failpoint("fold.before_rewrite")
                 self._rewrite(state, files, folded)
@@ -207,7 +209,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
     def _removed(self, state: ManifestState, results: Sequence[WriteResult]) -> tuple[str, ...]:
         if not any(result.replaced for result in results):
             return ()
-        live = {entry.path for entry in files_at(state.manifests, state.head.number)}
+        live = {entry.path for entry in files_at(state.manifests, state.head.number, state.head)}
         return replaced_files(results, live, where=self.table.store.root)
 
 

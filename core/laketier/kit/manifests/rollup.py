@@ -6,6 +6,8 @@ after the last of them. Snapshot n is then read from at most ``base - 1`` docume
 written again only once per level: writing and reading grow with the logarithm of the history.
 
 Rollups are derived, deterministic and never changed, so losing one loses nothing: what it summed up is read instead.
+Nor does one that lies in another's place, as a restore by hand may leave it: it is passed over unless it ends with the
+manifest that the next one follows.
 """
 
 from __future__ import annotations
@@ -134,9 +136,10 @@ def files_at(manifests: ManifestLog, number: int, known: Manifest | None = None)
     return list(Block.join(blocks[::-1]).files)
 
 
-def find_commit(manifests: ManifestLog, number: int, commit_id: str) -> Commit | None:
-    """The commit with this id in the whole history up to ``number``. No two have the same."""
-    for block in blocks_back_from(manifests, number):
+def find_commit(manifests: ManifestLog, number: int, commit_id: str, known: Manifest | None = None) -> Commit | None:
+    """The commit with this id in the whole history up to ``number``. No two have the same. ``known``: its manifest,
+    where it was read already."""
+    for block in blocks_back_from(manifests, number, known=known):
         for commit in block.commits:
             if commit.commit_id == commit_id:
                 return commit
@@ -146,13 +149,14 @@ def find_commit(manifests: ManifestLog, number: int, commit_id: str) -> Commit |
 def blocks_back_from(
     manifests: ManifestLog, number: int, *, down_to: int = 0, known: Manifest | None = None
 ) -> Iterator[Block]:
-    """Read blocks that cover the manifests ``down_to`` to ``number``, newest first, in as few documents as exist.
-    ``known``: a manifest that was read already, and is not read again. Raises `CorruptTable` where the chain of digests
-    breaks."""
-    end, expected = number + 1, ""
+    """Read blocks that cover the manifests ``down_to`` to ``number``, newest first, in as few documents as exist, and
+    that of ``number`` itself, which vouches for the first block. ``known``: this manifest, where it was read already.
+    Raises `CorruptTable` where the chain of digests breaks."""
+    newest = known if known is not None and known.number == number else manifests.read(number)
+    end, expected = number + 1, newest.sha256
     while end > down_to:
-        block = _largest_block(manifests, end, down_to, known)
-        if expected and block.sha256 != expected:
+        block = _largest_block(manifests, end, down_to, newest, expected)
+        if block.sha256 != expected:
             raise CorruptTable(
                 f"manifest {block.last} is not the one that manifest {block.last + 1} follows",
                 where=manifests.store.where(manifests.name(block.last)),
@@ -180,22 +184,26 @@ def write_rollups(manifests: ManifestLog, number: int) -> None:
         log.warning("the rollup at snapshot %d of %s was not written", number, manifests.store.root, exc_info=True)
 
 
-def _largest_block(manifests: ManifestLog, end: int, down_to: int, known: Manifest | None = None) -> Block:
+def _largest_block(manifests: ManifestLog, end: int, down_to: int, newest: Manifest, expected: str) -> Block:
     size = 1
     while end % (size * manifests.manifests_per_rollup) == 0 and end - size * manifests.manifests_per_rollup >= down_to:
         size *= manifests.manifests_per_rollup
     while size > 1:
         name = _rollup_name(manifests, end - size, end - 1)
         try:
-            return DOCUMENTS.get(manifests.store, name, "rollup", partial(_decoded, manifests, name))
+            block = DOCUMENTS.get(manifests.store, name, "rollup", partial(_decoded, manifests, name))
         except FileNotFoundError:
             pass
         except CorruptTable as error:
             log.warning("reading the manifests instead of a damaged rollup: %s", error)
+        else:
+            if (block.first, block.last, block.sha256) == (end - size, end - 1, expected):
+                return block
+            log.warning(
+                "reading the manifests instead of a rollup that sums up others: %s", manifests.store.where(name)
+            )
         size //= manifests.manifests_per_rollup
-    if known is not None and known.number == end - 1:
-        return Block.of(known)
-    return Block.of(manifests.read(end - 1))
+    return Block.of(newest if newest.number == end - 1 else manifests.read(end - 1))
 
 
 def _decoded(manifests: ManifestLog, name: str, data: bytes) -> Block:

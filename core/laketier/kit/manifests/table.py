@@ -245,4 +245,4 @@ class ManifestState(TableState):
 
     def landed(self, commit_id: str) -> bool:
         """Looks at the whole history, newest first: rollups make that few files."""
-        return find_commit(self.manifests, self.head.number, commit_id) is not None
+        return find_commit(self.manifests, self.head.number, commit_id, self.head) is not None
