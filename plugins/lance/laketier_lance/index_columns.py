@@ -60,7 +60,7 @@ def check_column(schema: pa.Schema, spec: IndexSpec, where: str) -> None:
     """
     if spec.column not in schema.names:
         outer = spec.column.partition(".")[0]
-        if outer != spec.column and outer in schema.names:
+        if outer in schema.names:
             raise FeatureNotSupported(
                 f"an index of {spec.column!r}",
                 format=FORMAT,
@@ -69,7 +69,7 @@ def check_column(schema: pa.Schema, spec: IndexSpec, where: str) -> None:
             )
         folded = {name.casefold(): name for name in schema.names}
         alike = folded.get(spec.column.casefold())
-        near = [alike] if alike else get_close_matches(spec.column, schema.names, n=1)
+        near = [alike] if alike else get_close_matches(spec.column, schema.names)
         fix = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(schema.names):.500}."
         raise ConfigError(f"there is no column {spec.column!r:.200}", where=where, fix=fix)
     if "`" in spec.column:
@@ -168,7 +168,7 @@ def _advice(given: Mapping[str, Any]) -> str:
         if value is None or value in known:
             continue
         folded = {each.casefold(): each for each in known}
-        near = get_close_matches(str(value).casefold(), folded, n=1)
+        near = get_close_matches(str(value).casefold(), folded)
         said = f"Did you mean {folded[near[0]]!r}? " if near else ""
         return f"{said}{name} is one of {', '.join(known)}."
     return "Change the settings, or leave them out."

@@ -38,7 +38,7 @@ class Ranked:
             order = "descending" if descending else "ascending"
             table = table.sort_by([(measure, order), (_ROW, "ascending")])
             measures = table[measure]
-            done = not limited or wanted >= total or len(table) < wanted or len(table) <= k
+            done = not limited or wanted >= total or len(table) < wanted
             if done or measures[len(table) - 1].as_py() != measures[k - 1].as_py():
                 best = table.slice(0, k)
                 return list(zip(best[_ROW].to_pylist(), best[measure].to_pylist(), strict=True))

@@ -223,7 +223,7 @@ class LanceSearchSnapshot(SearchSnapshot):
 
     def _check_column(self, column: str) -> None:
         if column not in self._schema.names:
-            near = get_close_matches(column, self._schema.names, n=1)
+            near = get_close_matches(column, self._schema.names)
             fix = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(self._schema.names)}."
             raise ConfigError(f"there is no column {column!r}", where=self._name, fix=fix)
 

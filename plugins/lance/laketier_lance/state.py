@@ -11,7 +11,16 @@ from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, sche
 from laketier_lance.dataset import read_transaction
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.rounds import LanceRound, rounds_since
-from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, WATERMARK_PREFIX, metadata_of, table_uuid, watermark_key
+from laketier_lance.table import (
+    COMMIT_ID,
+    LAST,
+    LOST_PREFIX,
+    WATERMARK_PREFIX,
+    metadata_of,
+    number_in,
+    table_uuid,
+    watermark_key,
+)
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -99,11 +108,14 @@ class LanceTableState(TableState):
         came after it is looked at: in most rounds nothing, however long ago a pipeline published.
         """
         found = {
-            key.removeprefix(LOST_PREFIX).decode(): int(value)
-            for key, value in self.metadata.items()
+            key.removeprefix(LOST_PREFIX).decode(): number_in(self.metadata, key, self.location)
+            for key in self.metadata
             if key.startswith(LOST_PREFIX)
         }
-        first = max(int(self.metadata.get(LAST, b"0")), self.snapshot_id - ROLLBACK_HORIZON) + 1
+        last = number_in(self.metadata, LAST, self.location)
+        # A later one than the table's own came with its metadata from another dataset, and tells nothing of this one.
+        known = last if last <= self.snapshot_id else 0
+        first = max(known, self.snapshot_id - ROLLBACK_HORIZON) + 1
         for each in rounds_since(self.dataset, self.location, self.metadata, first):
             if self._forgot(each):
                 found[each.pipeline] = each.version

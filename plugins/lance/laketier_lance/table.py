@@ -75,21 +75,42 @@ def descriptor_metadata(descriptor: TableDescriptor) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+def number_in(metadata: Mapping[bytes, bytes], key: bytes, location: str) -> int:
+    """The number below ``key``, 0 where there is none. Raises `CorruptTable`."""
+    try:
+        return int(metadata.get(key, b"0"))
+    except ValueError as error:
+        raise _unread(key, location, error) from error
+
+
+def _described(metadata: Mapping[bytes, bytes], location: str) -> tuple[str | None, dict[str, str], tuple[str, ...]]:
+    """The comment, the properties and the key, which another tool may have written. Raises `CorruptTable`."""
+    if DESCRIPTOR not in metadata:
+        return None, {}, ()
+    try:
+        document = json.loads(metadata[DESCRIPTOR])
+        comment, properties, key = document["comment"], document["properties"], document.get("primary_key", [])
+        texts = [*properties, *properties.values(), *key, *([] if comment is None else [comment])]
+        if type(key) is not list or not all(type(text) is str for text in texts):
+            raise TypeError("a comment, properties and the names of a key are texts")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _unread(DESCRIPTOR, location, error) from error
+    return comment, properties, tuple(key)
+
+
+def _unread(key: bytes, location: str, error: Exception) -> CorruptTable:
+    return CorruptTable(
+        f"the metadata {key.decode()!r} can't be read",
+        where=location,
+        why=repr(error),
+        fix="Something else wrote it: restore an older version of the table.",
+    )
+
+
 def table_info(path: TablePath, dataset: LanceDataset, location: str) -> TableInfo:
     """The table as ``dataset`` sees it. Raises `CorruptTable`."""
     metadata = metadata_of(dataset)
-    comment: str | None = None
-    properties: dict[str, str] = {}
-    key: tuple[str, ...] = ()
-    if DESCRIPTOR in metadata:
-        try:
-            document = json.loads(metadata[DESCRIPTOR])
-            comment, properties = document["comment"], dict(document["properties"])
-            key = tuple(document.get("primary_key", ()))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CorruptTable(
-                f"the metadata {DESCRIPTOR.decode()!r} can't be read", where=location, why=repr(error)
-            ) from error
+    comment, properties, key = _described(metadata, location)
     schema: pa.Schema = with_field_ids(dataset.lance_schema)
     # Without a column of its key, which others can drop or rename, a table has none: who asks for one is refused.
     key = key if set(key) <= set(schema.names) else ()
