@@ -82,9 +82,9 @@ def test_what_is_for_people_is_left_alone(tmp_path: Path) -> None:
         ("another exception", "raise OSError(f'{a + 1}', b=1)", "raise RuntimeError")
     }
     assert not mistakes(tmp_path, "log.error('%s of %s', a, b)", "raise AssertionError(a)")
-    assert {after for operator, _, after in mistakes(tmp_path, "g(a, c=b, where=a, why=a, fix=b)")} == {
+    assert {after for operator, _, after in mistakes(tmp_path, "g(a, c=b, where=a, why=a, fix=b, noun=a)")} == {
         "pass",
-        "g(a, where=a, why=a, fix=b)",
+        "g(a, where=a, why=a, fix=b, noun=a)",
     }
 
 

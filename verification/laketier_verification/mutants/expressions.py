@@ -36,7 +36,7 @@ _CONVERSIONS = {
 }
 _BLOCKS = {"body", "orelse", "finalbody", "handlers", "cases"}
 _NOT_CODE = {"annotation", "returns", "decorator_list", "args", "ctx", "op", "ops"}
-_FOR_PEOPLE = {"where", "why", "fix"}
+_FOR_PEOPLE = {"where", "why", "fix", "noun"}
 """Arguments that only become part of a message."""
 _LARGEST = 100
 """One more or less of a size is no mistake."""

@@ -140,7 +140,7 @@ its own in `docs/proof/mutants/`, and this page from all of those.
 - **Operators** work on the syntax tree of functions: drop a call, drop a sync, drop a guard, skip a check, negate a
   condition, swap two statements or two arguments, off by one, another exception, widen an `except`, drop a handler,
   forget a field, cache a fresh look. Messages, log lines, asserts and failpoints are left alone, with the arguments
-  `where`, `why` and `fix`, which are parts of messages, and so is what runs as a module is imported.
+  `where`, `why`, `fix` and `noun`, which are parts of messages, and so is what runs as a module is imported.
 - **One process** imports everything and collects the tests once. Each mutant gets a fork of it, in which the code of
   its function is exchanged. Interpreters that a test starts take the mutant from an import hook, so killed and racing
   processes have it, too.
