@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from laketier.spi import Feature, ScanRequest, support_of
+from laketier.spi import Feature, ScanRequest
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Table
@@ -42,10 +42,9 @@ def left_for(hook: str, table: Table) -> int | None:
     """How much there is for ``expire`` or ``compact`` to do; None where the format does not tell."""
     if hook == "compact":
         return _splits(table)
-    features = table.lake.plugin.features
-    if support_of(features, Feature.INCREMENTAL_READ).full:
+    if table.lake.declares(Feature.INCREMENTAL_READ):
         return -table.changes.versions().earliest
-    return len(table.history.snapshots(_SNAPSHOTS)) if support_of(features, Feature.HISTORY).full else None
+    return len(table.history.snapshots(_SNAPSHOTS)) if table.lake.declares(Feature.HISTORY) else None
 
 
 def is_less(after: int | None, before: int | None) -> bool:

@@ -26,7 +26,6 @@ from laketier.spi import (
     Refused,
     TablePath,
     WriteResult,
-    support_of,
 )
 from laketier_conformance.harness import Harness
 from laketier_conformance.hostile import paths
@@ -94,7 +93,7 @@ def _ways(table: Table, staged: WriteResult) -> Mapping[str, Callable[[str], Non
     catalog = storage.catalog()
     committer = table.committer()
     state = committer.open()
-    collects = support_of(table.lake.plugin.features, Feature.ORPHAN_COLLECTION).full
+    collects = table.lake.declares(Feature.ORPHAN_COLLECTION)
     maintenance = storage.maintenance(table.info) if collects else None
 
     def forged(path: str) -> WriteResult:

@@ -111,6 +111,11 @@ class Lake:
         """The plugin under test."""
         return load_format(self.format)
 
+    def declares(self, *features: Feature) -> bool:
+        """Whether the format declares each of these in full."""
+        declared = self.plugin.features
+        return all(support_of(declared, feature).full for feature in features)
+
     @property
     def storage(self) -> LakeStorage:
         """The warehouse, opened again."""
@@ -181,6 +186,11 @@ class Table:
     def changes(self) -> LakeChanges:
         """What its commits appended."""
         return self.lake.storage.changes(self.info)
+
+    @property
+    def latest(self) -> int:
+        """The version after the newest commit, from which the next changes are read."""
+        return self.changes.versions().latest
 
     @property
     def feed(self) -> LakeFeed:

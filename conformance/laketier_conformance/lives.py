@@ -27,7 +27,6 @@ from laketier.spi import (
     WriteMode,
     WriterInitContext,
     new_attempt_id,
-    support_of,
 )
 from laketier_conformance import started
 from laketier_conformance.imported import SETTINGS
@@ -95,36 +94,32 @@ def _use(table: Table, epoch: int) -> None:
 
 def _change(lake: Lake, table: Table) -> None:
     """What else is done to a table once, as far as it is declared."""
-
-    def has(feature: Feature) -> bool:
-        return support_of(lake.plugin.features, feature).full
-
     catalog = lake.storage.catalog()
     catalog.list_tables()
     committer = table.committer()
     committer.open()
     committer.discard([table.staged(ids_of(9))])
     committer.close()
-    if has(Feature.INCREMENTAL_READ):
+    if lake.declares(Feature.INCREMENTAL_READ):
         bounds = table.changes.versions()
         read_plan(table.source, table.changes.plan(bounds.earliest, bounds.latest, skip_changes=True))
-    if has(Feature.UPSERT):
+    if lake.declares(Feature.UPSERT):
         keyed = Keyed.of(lake.create(name="db.keyed", primary_key=("id",)))
         keyed.round(0, keyed.staged({1: "a"}))
         keyed.round(1, keyed.staged({1: "b"}, keyed.files()))
-    if has(Feature.OVERWRITE):
+    if lake.declares(Feature.OVERWRITE):
         table.round(None, [ids_of(0)], WriteMode.OVERWRITE)
-    if has(Feature.HISTORY):
+    if lake.declares(Feature.HISTORY):
         table.history.snapshots(9)
-    if has(Feature.ORPHAN_COLLECTION):
+    if lake.declares(Feature.ORPHAN_COLLECTION):
         table.staged(ids_of(9))
         lake.let_age()
         collect_orphans(lake.storage, table.info, grace=timedelta(0))
-    if has(Feature.SET_PROPERTY):
+    if lake.declares(Feature.SET_PROPERTY):
         catalog.alter_table(table.path, [SetProperty("acme.note", "one", None)])
-    if has(Feature.ADD_COLUMN):
+    if lake.declares(Feature.ADD_COLUMN):
         catalog.alter_table(table.path, [AddColumn(SCHEMA.field("value").with_name("more"))])
-    if has(Feature.DROP_TABLE):
+    if lake.declares(Feature.DROP_TABLE):
         catalog.drop_table(lake.create(name="db.other").path)
 
 

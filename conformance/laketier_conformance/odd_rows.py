@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.spi import And, Feature, LaketierError, Leaf, Op, Or, PartitionField, Predicate, support_of
+from laketier.spi import And, Feature, LaketierError, Leaf, Op, Or, PartitionField, Predicate
 from laketier_conformance.expect import told
 from laketier_conformance.lake import Lake
 
@@ -76,10 +76,9 @@ class OddRows:
 def odd_rows(lake: Lake, probe: str = "db.asked") -> OddRows:
     """What the format takes of it, tried on a table ``probe``: a column whose name it refuses gets its plain name,
     and one whose type it refuses is left out."""
-    features = lake.plugin.features
-    nested = support_of(features, Feature.NESTED_TYPES).full
+    nested = lake.declares(Feature.NESTED_TYPES)
     names = {plain: odd for plain, (odd, _, _) in _COLUMNS.items() if nested or plain not in _NESTED}
-    partitioned = support_of(features, Feature.PARTITIONING).full
+    partitioned = lake.declares(Feature.PARTITIONING)
     while True:
         rows = OddRows(dict(names), partitioned)
         refusal = _refusal(lake, rows, probe)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from laketier.spi import Feature, Leaf, Op, TableNotFound, support_of
+from laketier.spi import Feature, Leaf, Op, TableNotFound
 from laketier_conformance.lake import Lake, Table
 
 Seen = dict[str, Any] | None
@@ -30,7 +30,7 @@ def seen(lake: Lake, name: str) -> Seen:
 
 
 def _indexed(table: Table) -> dict[str, Any]:
-    if not support_of(table.lake.plugin.features, Feature.INDEXING).full:
+    if not table.lake.declares(Feature.INDEXING):
         return {}
     indexes = table.lake.storage.indexer(table.info).indexes()
     if not indexes:

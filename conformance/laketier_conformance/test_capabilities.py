@@ -112,7 +112,7 @@ def test_files_are_replaced(lake: Lake) -> None:
         expect(epoch(1, changed), outcome, "the outcome of an epoch that replaces a file, and of its replay")
         read = table.read(columns=("id", "name")).sort_by("id")
         expect(read.to_pydict(), {"id": [1, 3, 4], "name": ["A", "c", "d"]}, "rows after a file was replaced")
-    if support_of(lake.plugin.features, Feature.TIME_TRAVEL).full:
+    if lake.declares(Feature.TIME_TRAVEL):
         expect(
             table.read(snapshot_id=snapshot.snapshot_id).num_rows,
             3,
@@ -228,7 +228,7 @@ def _why_nothing_is_shown(lake: Lake, answer: Mapping[str, Any]) -> str | None:
 def test_a_sound_table_has_no_findings(table: Table) -> None:
     """Whoever looks for defects of a table that laketier alone wrote finds none, and a repair leaves it as it is."""
     table.append(0)
-    if support_of(table.lake.plugin.features, Feature.ADD_COLUMN).full:
+    if table.lake.declares(Feature.ADD_COLUMN):
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
     table.append(1)
     storage, info = table.lake.storage, table.info

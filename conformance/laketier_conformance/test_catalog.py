@@ -24,7 +24,6 @@ from laketier.spi import (
     TablePath,
     UnsupportedType,
     WidenColumn,
-    support_of,
 )
 from laketier.tiering import RoundOutcome, TieringRound, write_task
 from laketier_conformance.expect import difference, expect, refused, told
@@ -107,7 +106,7 @@ def test_ids_of_columns_are_the_tables_own(lake: Lake) -> None:
         pa.Table.from_batches([batch(ids_of(0))]),
         "rows of a table whose columns had one id elsewhere",
     )
-    if not support_of(lake.plugin.features, Feature.ADD_COLUMN).full:
+    if not lake.declares(Feature.ADD_COLUMN):
         return
     lake.storage.catalog().alter_table(noted.path, [AddColumn(EXTRA.with_metadata(TAKEN))])
     _tells_each_column(noted)
@@ -366,7 +365,7 @@ def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
     same = ("partition_by", "buckets", "primary_key", "comment")
     before = table.info
     for feature, change in CHANGES:
-        if not support_of(lake.plugin.features, feature).full:
+        if not lake.declares(feature):
             now = table.info
             with refused(FeatureNotSupported, f"a table is asked for {feature.value}, which is not declared"):
                 lake.storage.catalog().alter_table(table.path, [change])

@@ -21,10 +21,10 @@ from laketier.spi import (
     pack,
     unpack,
 )
+from laketier_conformance.altered import LARGE, NARROW, RENAME, SMALL, WIDEN
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
-from laketier_conformance.test_reshape import LARGE, NARROW, RENAME, SMALL, WIDEN
 
 EPOCHS = 4
 
@@ -33,16 +33,12 @@ def _appended(table: Table, start: int, end: int, **options: bool) -> pa.Table:
     return read_plan(table.source, table.changes.plan(start, end, **options)).sort_by("id")
 
 
-def _latest(table: Table) -> int:
-    return table.changes.versions().latest
-
-
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_each_range_gives_what_its_commits_appended(table: Table) -> None:
-    marks = [_latest(table)]
+    marks = [table.latest]
     for epoch in range(EPOCHS):
         table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1))
-        marks.append(_latest(table))
+        marks.append(table.latest)
     expect(marks, sorted(set(marks)), "the versions of commits, each of its own and in their order")
     for first, last in itertools.combinations(range(EPOCHS + 1), 2):
         expected = [i for epoch in range(first, last) for split in (0, 1) for i in ids_of(epoch, split)]
@@ -93,23 +89,21 @@ def test_the_bounds_are_readable(table: Table) -> None:
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_an_epoch_without_rows_appends_nothing(table: Table) -> None:
     table.append(0)
-    start = _latest(table)
+    start = table.latest
     table.append(1, [])
-    assert _latest(table) > start, "an epoch without rows is a version of its own"
-    expect(
-        _appended(table, start, _latest(table)).num_rows, 0, "the number of rows that an epoch without rows appended"
-    )
+    assert table.latest > start, "an epoch without rows is a version of its own"
+    expect(_appended(table, start, table.latest).num_rows, 0, "the number of rows that an epoch without rows appended")
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.TIME_TRAVEL)
 def test_a_snapshot_and_what_came_after_it_are_the_table(table: Table) -> None:
     table.append(0)
     table.append(1)
-    middle = _latest(table)
+    middle = table.latest
     table.append(2)
     snapshot = table.read(snapshot_id=table.changes.snapshot_at(middle - 1))
     expect(sorted(snapshot["id"].to_pylist()), ids_of(0) + ids_of(1), "rows of the snapshot of a version")
-    whole = pa.concat_tables([snapshot, _appended(table, middle, _latest(table))])
+    whole = pa.concat_tables([snapshot, _appended(table, middle, table.latest)])
     expect(
         whole.sort_by("id"),
         table.read().sort_by("id"),
@@ -119,11 +113,11 @@ def test_a_snapshot_and_what_came_after_it_are_the_table(table: Table) -> None:
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_splits_travel_and_are_read_by_some_columns(table: Table) -> None:
-    start = _latest(table)
+    start = table.latest
     table.append(0, ids_of(0, 0), ids_of(0, 1))
     source = table.source
     changes = pickle.loads(pickle.dumps(table.changes))  # noqa: S301 - as Spark does
-    plan = changes.plan(start, _latest(table))
+    plan = changes.plan(start, table.latest)
     for names in (["value", "id"], []):
         schema = pa.schema([plan.schema.field(name) for name in names])
         found = []
@@ -144,9 +138,9 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table) -> None:
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.ADD_COLUMN)
 def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
-    start = _latest(table)
+    start = table.latest
     table.append(0)
-    end = _latest(table)
+    end = table.latest
     expect(_appended(table, start, end).column_names, SCHEMA.names, "the columns of changes before one was added")
     storage = table.lake.storage
     storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
@@ -154,7 +148,7 @@ def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
     table.publish_arrow([rows.append_column("more", pa.array(ids_of(1), pa.int64()))], token(1))
     older = _appended(table, start, end)
     expect(older.column_names, [*SCHEMA.names, "more"], "the columns of older changes after one was added")
-    found = _appended(table, start, _latest(table))
+    found = _appended(table, start, table.latest)
     expect(found.column_names, [*SCHEMA.names, "more"], "the columns of changes after one was added")
     expect(found["id"].to_pylist(), ids_of(0) + ids_of(1), "rows of changes from before and after a column was added")
     expect(
@@ -168,58 +162,58 @@ def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.WIDEN_TYPE)
 def test_rows_have_the_types_that_the_table_has_now(lake: Lake) -> None:
     table = lake.create(NARROW, "db.numbers")
-    start = _latest(table)
+    start = table.latest
     table.publish_arrow([pa.RecordBatch.from_pydict(SMALL, NARROW)], token(0))
-    end = _latest(table)
+    end = table.latest
     lake.storage.catalog().alter_table(table.path, WIDEN)
     table.publish_arrow([pa.RecordBatch.from_pydict(LARGE, table.info.schema)], token(1))
     older = _appended(table, start, end)
     expect(older.to_pydict(), SMALL, "values of changes from before columns were widened")
-    found = _appended(table, start, _latest(table))
+    found = _appended(table, start, table.latest)
     expect(found, table.read().sort_by("id"), "rows of changes from before and after columns were widened")
     expect(found.to_pydict(), {name: SMALL[name] + LARGE[name] for name in SMALL}, "values of such changes")
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.RENAME_COLUMN)
 def test_rows_have_the_names_that_the_table_has_now(table: Table) -> None:
-    start = _latest(table)
+    start = table.latest
     table.append(0)
-    end = _latest(table)
+    end = table.latest
     table.lake.storage.catalog().alter_table(table.path, RENAME)
     names = ["title" if name == "name" else name for name in SCHEMA.names]
     table.publish_arrow([batch(ids_of(1)).rename_columns(names)], token(1))
     old, new = (pa.Table.from_batches([batch(ids)]).rename_columns(names) for ids in (ids_of(0), ids_of(1)))
     expect(_appended(table, start, end), old, "rows of changes from before a column was renamed")
     both = pa.concat_tables([old, new])
-    expect(_appended(table, start, _latest(table)), both, "rows of changes from before and after a column was renamed")
+    expect(_appended(table, start, table.latest), both, "rows of changes from before and after a column was renamed")
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)
 def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> None:
-    first = _latest(table)
+    first = table.latest
     table.append(0)
-    start = _latest(table)
+    start = table.latest
     table.append(1)
-    replaced = _latest(table)
+    replaced = table.latest
     table.round(None, [ids_of(2)], mode=WriteMode.OVERWRITE)
-    after = _latest(table)
+    after = table.latest
     table.append(2, ids_of(3))
     with refused(RowsChanged, "changes are planned over a commit that replaced rows", match=r"read\.skip-changes"):
-        table.changes.plan(start, _latest(table))
+        table.changes.plan(start, table.latest)
     with refused(RowsChanged, "changes are planned over commits that appended rows and one that replaced all of them"):
-        table.changes.plan(first, _latest(table))
+        table.changes.plan(first, table.latest)
     expect(
         _appended(table, start, replaced)["id"].to_pylist(),
         ids_of(1),
         "rows that were appended before a commit that replaced rows",
     )
     expect(
-        _appended(table, after, _latest(table))["id"].to_pylist(),
+        _appended(table, after, table.latest)["id"].to_pylist(),
         ids_of(3),
         "rows that were appended after a commit that replaced rows",
     )
     expect(
-        _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist(),
+        _appended(table, start, table.latest, skip_changes=True)["id"].to_pylist(),
         ids_of(1) + ids_of(3),
         "rows that were appended around a commit that replaced rows, which is passed over",
     )
@@ -228,13 +222,13 @@ def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)
 def test_the_first_rows_of_a_table_are_replaced_at_once(table: Table) -> None:
     """It was empty not long ago, and is not any more."""
-    start = _latest(table)
+    start = table.latest
     table.append(0)
     table.round(None, [ids_of(1)], mode=WriteMode.OVERWRITE)
     with refused(RowsChanged, "changes are planned over an overwrite right after the first rows of the table"):
-        table.changes.plan(start, _latest(table))
+        table.changes.plan(start, table.latest)
     expect(
-        _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist(),
+        _appended(table, start, table.latest, skip_changes=True)["id"].to_pylist(),
         ids_of(0),
         "rows that were appended before an overwrite right after them, which is passed over",
     )
@@ -245,9 +239,9 @@ def test_rows_that_are_taken_away_for_nothing(table: Table) -> None:
     """An overwrite without a row leaves an empty table: whoever takes it for a commit that appended nothing would never
     hear that the rows are gone."""
     table.append(0)
-    start = _latest(table)
+    start = table.latest
     table.round(token(1), [], mode=WriteMode.OVERWRITE)
-    end = _latest(table)
+    end = table.latest
     with refused(RowsChanged, "changes are planned over an overwrite without rows"):
         table.changes.plan(start, end)
     expect(
@@ -262,11 +256,11 @@ def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
     keyed = Keyed.of(lake.create(primary_key=("id",)))
     keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
     table = keyed.table
-    marks = [_latest(table)]
+    marks = [table.latest]
     keyed.round(1, keyed.staged({1: "A", 2: "b", 4: "d"}, keyed.files(1)))
-    marks.append(_latest(table))
+    marks.append(table.latest)
     keyed.round(2, keyed.staged({}, keyed.files(3)))
-    marks.append(_latest(table))
+    marks.append(table.latest)
     for start, end in itertools.pairwise(marks):
         with refused(RowsChanged, "changes are planned over a commit that replaced files by key"):
             table.changes.plan(start, end)
@@ -281,9 +275,9 @@ def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
 def test_a_table_that_was_made_anew_has_its_own_changes(table: Table) -> None:
     """Versions of the two may have the same numbers, and be read in the same process."""
     for number in range(2):
-        start = _latest(table)
+        start = table.latest
         table.append(0, ids_of(number))
-        found = _appended(table, start, _latest(table))
+        found = _appended(table, start, table.latest)
         expect(found["id"].to_pylist(), ids_of(number), f"rows that table {number} of this name appended")
         if not number:
             table.lake.storage.catalog().drop_table(table.path)

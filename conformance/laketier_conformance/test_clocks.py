@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import AddColumn, Collected, Feature, OrphanFile, host_time, new_attempt_id, support_of
+from laketier.spi import AddColumn, Collected, Feature, OrphanFile, host_time, new_attempt_id
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
@@ -76,18 +76,17 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
     expect(
         table.ids, [i for epoch, _ in rounds for i in ids_of(epoch)], "rows after rounds of hosts whose clocks differ"
     )
-    features = table.lake.plugin.features
-    if support_of(features, Feature.TIME_TRAVEL).full:
+    if table.lake.declares(Feature.TIME_TRAVEL):
         for snapshot, rows in list(snapshots.items())[::3]:
             found = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
             expect(found, rows, f"snapshot {snapshot} is read after rounds of hosts whose clocks differ")
-    if not support_of(features, Feature.HISTORY).full:
+    if not table.lake.declares(Feature.HISTORY):
         return
     history = table.history.snapshots(len(rounds))
     expect([line.snapshot_id for line in history], list(snapshots)[::-1], "the history of hosts whose clocks differ")
     times = [line.committed_at for line in history if line.committed_at is not None]
     expect(times, sorted(times, reverse=True), "the moments of commits never go back, whatever the clocks do")
-    if support_of(features, Feature.TIME_TRAVEL_BY_TIMESTAMP).full:
+    if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP):
         newest_at = {line.committed_at: line.snapshot_id for line in reversed(history)}  # several may have one moment
         for line in history[::3]:
             if line.committed_at is not None:
@@ -110,8 +109,7 @@ def test_changes_of_hosts_whose_clocks_differ(table: Table, harness: Harness) ->
             expect(table.append(epoch).outcome, RoundOutcome.ALREADY_THERE, f"the outcome of a replay of {what}")
     expect(table.ids, [i for each in range(4) for i in ids_of(each)], "rows after changes of hosts whose clocks differ")
     expect(table.info.schema.names[-4:], [f"c{each}" for each in range(4)], "columns that such hosts added")
-    features = table.lake.plugin.features
-    if support_of(features, Feature.HISTORY).full:
+    if table.lake.declares(Feature.HISTORY):
         times = [line.committed_at for line in table.history.snapshots(20) if line.committed_at is not None]
         expect(times, sorted(times, reverse=True), "the moments of commits never go back, whatever the clocks do")
 

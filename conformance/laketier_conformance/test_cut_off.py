@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from laketier.kit.failpoints import observed
-from laketier.spi import DeliveryLevel, Feature, ScanRequest, Watermark, WriteResult, support_of
+from laketier.spi import DeliveryLevel, Feature, ScanRequest, Watermark, WriteResult
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Table, ids_of, read_pinned, read_plan, token
 
@@ -67,10 +67,10 @@ def _ids_by(table: Table) -> Mapping[str, list[int]]:
     rows = read_pinned(source, source.plan(ScanRequest(columns=("id",), state=state)), features)
     if rows is not None:
         found["a plan of a state"] = sorted(rows["id"].to_pylist())
-    if support_of(features, Feature.TIME_TRAVEL).full:
+    if table.lake.declares(Feature.TIME_TRAVEL):
         rows = table.read(columns=("id",), snapshot_id=state.snapshot_id)
         found["a plan of the snapshot of a state"] = sorted(rows["id"].to_pylist())
-    if support_of(features, Feature.INCREMENTAL_READ).full:
+    if table.lake.declares(Feature.INCREMENTAL_READ):
         bounds = table.changes.versions()
         plan = table.changes.plan(bounds.earliest, bounds.latest)
         found["a plan of all changes"] = sorted(read_plan(source, plan)["id"].to_pylist())

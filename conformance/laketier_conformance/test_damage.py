@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from laketier.spi import AddColumn, Conflict, Feature, LaketierError, UnknownOutcome, support_of
+from laketier.spi import AddColumn, Conflict, Feature, LaketierError, UnknownOutcome
 from laketier_conformance import apart
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, told
@@ -45,8 +45,6 @@ def _siblings(files: Mapping[Path, bytes]) -> list[tuple[Path, Path]]:
 
 
 def _looks(table: Table) -> dict[str, Callable[[], object]]:
-    features = table.lake.plugin.features
-
     def committer() -> None:
         opened = table.committer()
         try:
@@ -60,9 +58,9 @@ def _looks(table: Table) -> dict[str, Callable[[], object]]:
 
     looks: dict[str, Callable[[], object]] = {"it is read": lambda: table.ids, "a round begins": committer}
     looks["it is created again"] = lambda: table.lake.create(table.info.schema)
-    if support_of(features, Feature.HISTORY).full:
+    if table.lake.declares(Feature.HISTORY):
         looks["its history is listed"] = lambda: table.history.snapshots(9)
-    if support_of(features, Feature.ORPHAN_COLLECTION).full:
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
         looks["its orphans are listed"] = lambda: table.lake.storage.maintenance(table.info).orphans(1 << 50)
     return looks
 
@@ -70,12 +68,11 @@ def _looks(table: Table) -> dict[str, Callable[[], object]]:
 def _looks_of_all_kinds(table: Table) -> Mapping[str, Callable[[], object]]:
     """Those that take what a document says further: into older snapshots, changes, and the next commits. The table is
     another one then."""
-    features = table.lake.plugin.features
     looks = {}
-    if support_of(features, Feature.TIME_TRAVEL).full and support_of(features, Feature.HISTORY).full:
+    if table.lake.declares(Feature.TIME_TRAVEL, Feature.HISTORY):
         oldest = table.history.snapshots(9)[-1].snapshot_id
         looks["an older snapshot of it is read"] = lambda: table.read(snapshot_id=oldest)
-    if support_of(features, Feature.INCREMENTAL_READ).full:
+    if table.lake.declares(Feature.INCREMENTAL_READ):
         bounds = table.changes.versions()
         looks["its changes are read"] = lambda: read_plan(
             table.source, table.changes.plan(bounds.earliest, bounds.latest, skip_changes=True)
@@ -128,14 +125,10 @@ def _mapped() -> set[str]:
 
 def _two_commits(table: Table) -> None:
     table.append(0)
-    if _adds_columns(table):
+    if table.lake.declares(Feature.ADD_COLUMN):
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
     else:
         table.append(1)
-
-
-def _adds_columns(table: Table) -> bool:
-    return support_of(table.lake.plugin.features, Feature.ADD_COLUMN).full
 
 
 def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], None]) -> None:
@@ -177,7 +170,8 @@ def test_each_file_beside_the_tables_is_written_over(
     answer = child.ask(table.lake, "tell", table=str(table.path), what="rows")
     assert "told" in answer, f"all is as it was, and the table is read in another process: found {answer}"
     found = sorted(row[0] for row in answer["told"]["rows"])
-    expect(found, ids_of(0) + ([] if _adds_columns(table) else ids_of(1)), "the rows, where all is as it was")
+    expected = ids_of(0) if table.lake.declares(Feature.ADD_COLUMN) else ids_of(0) + ids_of(1)
+    expect(found, expected, "the rows, where all is as it was")
 
 
 def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str, str], None]) -> None:

@@ -21,7 +21,6 @@ from laketier.spi import (
     Watermark,
     WidenColumn,
     new_attempt_id,
-    support_of,
 )
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
@@ -62,7 +61,7 @@ def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Confi
         committer.publish(committer.open(), [staged], mark if whose == "a pipeline" else None)
         committer.close()
     foreign_commits(table, range(foreign // 3))
-    if support_of(table.lake.plugin.features, Feature.ADD_COLUMN).full:
+    if table.lake.declares(Feature.ADD_COLUMN):
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.string()))])
     foreign_commits(table, range(foreign // 3, foreign))
     committer = table.committer()
@@ -129,17 +128,13 @@ def _reshaped(table: Table) -> str:
         (Feature.WIDEN_TYPE, WidenColumn("count", pa.int64())),
         (
             Feature.ADD_COLUMN,
-            AddColumn(pa.field("name" if _has(table, Feature.RENAME_COLUMN) else "more", pa.string())),
+            AddColumn(pa.field("name" if table.lake.declares(Feature.RENAME_COLUMN) else "more", pa.string())),
         ),
     ]
     for feature, change in each:
-        if _has(table, feature):
+        if table.lake.declares(feature):
             table.lake.storage.catalog().alter_table(table.path, [change])
-    return "title" if _has(table, Feature.RENAME_COLUMN) else "name"
-
-
-def _has(table: Table, feature: Feature) -> bool:
-    return support_of(table.lake.plugin.features, feature).full
+    return "title" if table.lake.declares(Feature.RENAME_COLUMN) else "name"
 
 
 def _others(table: Table, number: int) -> None:
@@ -162,11 +157,11 @@ def _looked_at(table: Table, name: str, snapshots: Sequence[int | None], bounds:
         "the rows of before": whole.to_pydict(),
         f"the rows by the filter {one[0]}": table.read(filters=one)["id"].to_pylist(),
     }
-    if _has(table, Feature.TIME_TRAVEL):
+    if table.lake.declares(Feature.TIME_TRAVEL):
         for number, snapshot in enumerate(snapshots):
             rows = table.read(snapshot_id=snapshot).sort_by("id")
             found[f"the snapshot after epoch {number}"] = rows.to_pydict()
-    if _has(table, Feature.INCREMENTAL_READ):
+    if table.lake.declares(Feature.INCREMENTAL_READ):
         for number, (start, end) in enumerate(itertools.pairwise(bounds)):
             rows = read_plan(table.source, table.changes.plan(start, end)).sort_by("id")
             found[f"the changes of epoch {number}"] = rows.to_pydict()
@@ -176,7 +171,6 @@ def _looked_at(table: Table, name: str, snapshots: Sequence[int | None], bounds:
 def test_many_small_files_are_read_once(table: Table) -> None:
     """Whether or not a commit also writes those of earlier ones as fewer: no row is there again, none is gone, and none
     is of another commit now."""
-    features = table.lake.plugin.features
     epochs = [[ids_of(0, task, 1) for task in range(TASKS)], [ids_of(TASKS, 0, 1)], [ids_of(TASKS + 1, 0, 1)]]
     ids = [sorted(i for task in tasks for i in task) for tasks in epochs]
     bounds = [_latest(table)]
@@ -190,12 +184,12 @@ def test_many_small_files_are_read_once(table: Table) -> None:
     expect(rows, pa.Table.from_batches([batch(sorted(i for each in ids for i in each))]), f"{since} leave these rows")
     expect(table.append(2, *epochs[2]).outcome, RoundOutcome.ALREADY_THERE, f"{since} of which the last is replayed")
     for epoch in range(len(epochs)):
-        if support_of(features, Feature.TIME_TRAVEL).full:
+        if table.lake.declares(Feature.TIME_TRAVEL):
             found = sorted(table.read(columns=("id",), snapshot_id=snapshots[epoch])["id"].to_pylist())
             expect(
                 found, sorted(i for each in ids[: epoch + 1] for i in each), f"{since} the snapshot of epoch {epoch}"
             )
-        if support_of(features, Feature.INCREMENTAL_READ).full:
+        if table.lake.declares(Feature.INCREMENTAL_READ):
             plan = table.changes.plan(bounds[epoch], bounds[epoch + 1])
             found = sorted(read_plan(table.source, plan)["id"].to_pylist())
             expect(found, ids[epoch], f"{since} the changes of epoch {epoch}")
@@ -203,8 +197,7 @@ def test_many_small_files_are_read_once(table: Table) -> None:
 
 def _latest(table: Table) -> int:
     """The version after the newest; 0 of a format that has none."""
-    full = support_of(table.lake.plugin.features, Feature.INCREMENTAL_READ).full
-    return table.changes.versions().latest if full else 0
+    return table.latest if table.lake.declares(Feature.INCREMENTAL_READ) else 0
 
 
 def test_a_long_history_opens_few_files(

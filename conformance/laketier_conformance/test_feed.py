@@ -18,11 +18,9 @@ from laketier.spi import (
     Feature,
     OffsetsExpired,
     SnapshotNotFound,
-    Support,
     WidenColumn,
     WriteMode,
     pack,
-    support_of,
     unpack,
 )
 from laketier_conformance import foreign
@@ -66,9 +64,9 @@ def _rows(table: Table) -> Counter[tuple[object, ...]]:
 def test_an_append_is_told_as_rows_that_came(table: Table, harness: Harness) -> None:
     table.append(0)
     _keep_feed(table, harness)
-    start = table.changes.versions().latest
+    start = table.latest
     table.append(1, ids_of(1, 0), ids_of(1, 1))
-    found = _changes(table, start, table.changes.versions().latest)
+    found = _changes(table, start, table.latest)
     expect(found.column_names, [*table.info.schema.names, CHANGE_TYPE], "the columns of a feed")
     expect(found.schema.field(CHANGE_TYPE).type, pa.string(), "the type of the change types")
     expect(sorted(found["id"].to_pylist()), ids_of(1, 0) + ids_of(1, 1), "rows that a feed tells of an append")
@@ -77,30 +75,25 @@ def test_an_append_is_told_as_rows_that_came(table: Table, harness: Harness) -> 
 
 def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness) -> None:
     """Version by version: appends, replaced rows and rows that went, where the format can do these."""
-
-    def can(feature: Feature) -> bool:
-        known: Support = support_of(lake.plugin.features, feature)
-        return known.full
-
-    keyed = Keyed.of(lake.create(primary_key=("id",) if can(Feature.UPSERT) else ()))
+    keyed = Keyed.of(lake.create(primary_key=("id",) if lake.declares(Feature.UPSERT) else ()))
     table = keyed.table
-    if can(Feature.UPSERT):
+    if lake.declares(Feature.UPSERT):
         keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
     else:
         table.append(0)
     _keep_feed(table, harness)
-    rows, marks, states = table.read(), [table.changes.versions().latest], [_rows(table)]
+    rows, marks, states = table.read(), [table.latest], [_rows(table)]
 
     def done() -> None:
-        marks.append(table.changes.versions().latest)
+        marks.append(table.latest)
         states.append(_rows(table))
 
-    if can(Feature.UPSERT):
+    if lake.declares(Feature.UPSERT):
         keyed.round(1, keyed.staged({1: "A", 2: "b", 4: "d"}, keyed.files(1)))
         done()
         keyed.round(2, keyed.staged({}, keyed.files(3)))
         done()
-    elif can(Feature.OVERWRITE):
+    elif lake.declares(Feature.OVERWRITE):
         table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
         done()
     for end, expected in zip(marks[1:], states[1:], strict=True):
@@ -118,10 +111,10 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
     table = lake.create()
     table.append(0)
     _keep_feed(table, harness)
-    marks, expected = [table.changes.versions().latest], []
+    marks, expected = [table.latest], []
 
     def done(what: str, came: Sequence[int] = (), went: Sequence[int] = ()) -> None:
-        marks.append(table.changes.versions().latest)
+        marks.append(table.latest)
         expected.append(Counter([("+I", i) for i in came] + [("-D", i) for i in went]))
         found = Counter(_told(table, marks[-2], marks[-1]))
         expect(dict(found), dict(expected[-1]), f"changes by {what}")
@@ -132,13 +125,13 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
     done("an empty epoch")
     table.append(2, [])
     done("a replay")
-    if support_of(lake.plugin.features, Feature.ADD_COLUMN).full:
+    if lake.declares(Feature.ADD_COLUMN):
         lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int32()))])
         done("a new column")
         rows = batch(ids_of(3)).append_column("more", pa.array(ids_of(3), pa.int32()))
         table.publish_arrow([rows], token(3))
         done("an append of the new column", ids_of(3))
-        if support_of(lake.plugin.features, Feature.WIDEN_TYPE).full:
+        if lake.declares(Feature.WIDEN_TYPE):
             lake.storage.catalog().alter_table(table.path, [WidenColumn("more", pa.int64())])
             done("a wider column")
     if harness.compact is not None:
@@ -148,7 +141,7 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
         gone = ids_of(1, 1)[:2]
         harness.delete_rows(lake.storage, table.info, gone)
         done("a delete by others", went=gone)
-    if support_of(lake.plugin.features, Feature.OVERWRITE).full:
+    if lake.declares(Feature.OVERWRITE):
         was = table.read().sort_by("id")
         table.round(None, [ids_of(4)], WriteMode.OVERWRITE)
         done("an overwrite", ids_of(4), was["id"].to_pylist())
@@ -188,24 +181,24 @@ def test_equal_rows_are_told_one_by_one(table: Table, harness: Harness) -> None:
     """Where two rows are the same and one goes, one goes: a table is no set of rows."""
     table.append(0, [])
     _keep_feed(table, harness)
-    start = table.changes.versions().latest
+    start = table.latest
     rows = table.read()
     one, two = ids_of(0)[:2]
     for epoch, (ids, mode) in enumerate(
         [([one, one, two], WriteMode.APPEND), ([one, two], WriteMode.OVERWRITE), ([two, two], WriteMode.OVERWRITE)], 1
     ):
         table.round(token(epoch), [ids], mode)
-        found = _applied(_changes(table, start, table.changes.versions().latest), rows)
+        found = _applied(_changes(table, start, table.latest), rows)
         expect(found, _rows(table), f"rows of a table that has the rows {ids} now, by the changes that its feed tells")
 
 
 def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harness) -> None:
     _keep_feed(table, harness)
-    start = table.changes.versions().latest
+    start = table.latest
     table.append(0)
     feed = pickle.loads(pickle.dumps(table.feed))  # noqa: S301 - as Spark does
     source = table.source
-    latest = table.changes.versions().latest
+    latest = table.latest
     plan = feed.plan(start, latest)
     assert plan.snapshot_id in (None, table.changes.snapshot_at(latest - 1)), (
         f"the snapshot that a plan of a feed names: found {plan.snapshot_id}, and its last version is {latest - 1}"
@@ -238,9 +231,9 @@ def test_a_table_that_was_made_anew_has_its_own_feed(table: Table, harness: Harn
     """Versions of the two may have the same numbers, and be read in the same process."""
     for number in range(2):
         _keep_feed(table, harness)
-        start = table.changes.versions().latest
+        start = table.latest
         table.append(0, ids_of(number))
-        found = _changes(table, start, table.changes.versions().latest)
+        found = _changes(table, start, table.latest)
         expect(
             sorted(found["id"].to_pylist()), ids_of(number), f"rows that the feed of table {number} of this name tells"
         )

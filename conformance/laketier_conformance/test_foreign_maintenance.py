@@ -26,7 +26,6 @@ from laketier.spi import (
     UnknownOutcome,
     Watermark,
     new_attempt_id,
-    support_of,
 )
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance import apart, foreign
@@ -43,10 +42,10 @@ LONG = 140_000
 
 def _marked(table: Table) -> list[int]:
     """The version before each of some epochs, and the one after them."""
-    marks = [table.changes.versions().latest]
+    marks = [table.latest]
     for epoch in range(EPOCHS):
         table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1))
-        marks.append(table.changes.versions().latest)
+        marks.append(table.latest)
     return marks
 
 
@@ -87,16 +86,16 @@ def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: U
     foreign.expire(table, harness, marks[0])
     _whole_or_refused(table, marks)
     expect(table.ids, _rows_of(0, EPOCHS), "the table is read after its old versions expired")
-    latest = table.changes.versions().latest
+    latest = table.latest
     table.append(EPOCHS, ids_of(EPOCHS))
-    found = _appended(table, latest, table.changes.versions().latest)
+    found = _appended(table, latest, table.latest)
     expect(found, ids_of(EPOCHS), "the version after those that expired is read")
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP, Feature.INCREMENTAL_READ)
 def test_an_expired_moment_is_refused(table: Table, harness: Harness, unproven: Unproven) -> None:
     """To read the oldest snapshot that is left would show rows that came later."""
-    start, moments = table.changes.versions().latest, []
+    start, moments = table.latest, []
     for epoch in range(EPOCHS):
         table.append(epoch)
         moments.append(tick())
@@ -148,8 +147,7 @@ def test_a_commit_that_expired_is_not_called_lost(table: Table, harness: Harness
 
 def _latest(table: Table) -> int | None:
     """The version after the newest; None of a format that does not tell."""
-    full = support_of(table.lake.plugin.features, Feature.INCREMENTAL_READ).full
-    return table.changes.versions().latest if full else None
+    return table.latest if table.lake.declares(Feature.INCREMENTAL_READ) else None
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
@@ -160,12 +158,12 @@ def test_a_compaction_appends_nothing(table: Table, harness: Harness, unproven: 
         unproven("reads of compacted versions", "the format's harness has no compact")
         return
     foreign.compact(table, harness)
-    compacted = table.changes.versions().latest
+    compacted = table.latest
     assert compacted > marks[-1], f"a compaction is a commit, and the version after it is still {compacted}"
     expect(_appended(table, marks[-1], compacted), [], "the versions of a compaction are read")
     expect(table.append(EPOCHS - 1).outcome, RoundOutcome.ALREADY_THERE, "an epoch is replayed after a compaction")
     table.append(EPOCHS, *(ids_of(EPOCHS, split) for split in (0, 1)))
-    ends = [*marks, table.changes.versions().latest]
+    ends = [*marks, table.latest]
     for (first, start), (last, end) in itertools.combinations(enumerate(ends), 2):
         expect(
             _appended(table, start, end), _rows_of(first, last), f"versions {start} to {end} are read, compacted since"
@@ -196,15 +194,15 @@ def test_rows_that_others_deleted_are_gone(table: Table, harness: Harness, unpro
     for limit in (1, 2, len(left)):
         rows = table.read(limit=limit).num_rows
         expect(rows, limit, f"rows of a scan with a limit of {limit}, of {len(left)} that are left")
-    if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL).full:
+    if table.lake.declares(Feature.TIME_TRAVEL):
         found = sorted(table.read(snapshot_id=before)["id"].to_pylist())
         expect(found, whole, "the snapshot of before others deleted rows is read")
     expect(table.append(0).outcome, RoundOutcome.ALREADY_THERE, "an epoch is replayed after others deleted rows of it")
     table.append(1)
     expect(table.ids, left + ids_of(1), "an epoch is appended after others deleted rows")
-    if support_of(table.lake.plugin.features, Feature.INCREMENTAL_READ).full:
+    if table.lake.declares(Feature.INCREMENTAL_READ):
         with refused(RowsChanged, "a range is planned in which others deleted rows"):
-            table.changes.plan(table.changes.versions().earliest, table.changes.versions().latest)
+            table.changes.plan(table.changes.versions().earliest, table.latest)
 
 
 def test_rows_that_others_deleted_from_a_long_file(table: Table, harness: Harness, unproven: Unproven) -> None:
@@ -252,14 +250,14 @@ def test_rows_that_others_deleted_stay_gone(table: Table, harness: Harness, unpr
         harness.delete_rows(table.lake.storage, table.info, gone)
         left = [i for i in left if i not in gone]
         is_left(f"deletion {number + 1}")
-    if support_of(table.lake.plugin.features, Feature.ORPHAN_COLLECTION).full:
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
         table.lake.let_age()
         collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
         is_left("orphans were collected")
     if harness.compact is not None:
         harness.compact(table.lake.storage, table.info)
         is_left("a compaction")
-    if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL).full:
+    if table.lake.declares(Feature.TIME_TRAVEL):
         found = sorted(table.read(snapshot_id=start)["id"].to_pylist())
         expect(found, whole, "the snapshot of before others deleted rows, three times, is read")
     if harness.expire is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import Feature, ScanRequest, WriteMode, host_time, support_of
+from laketier.spi import Feature, ScanRequest, WriteMode, host_time
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Table, ids_of, token
 
@@ -67,7 +67,7 @@ def test_each_can_be_read(table: Table) -> None:
     """Where the format can read older snapshots at all."""
     snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
     history = table.history.snapshots(3)
-    if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL).full:
+    if table.lake.declares(Feature.TIME_TRAVEL):
         # Those of before the first round, such as the table's creation, have no rows.
         for line in table.history.snapshots(10):
             plan = table.source.plan(ScanRequest(snapshot_id=line.snapshot_id))
@@ -76,7 +76,7 @@ def test_each_can_be_read(table: Table) -> None:
             wanted = 5 * (snapshots.index(line.snapshot_id) + 1) if line.snapshot_id in snapshots else 0
             expect(rows, wanted, f"the number of rows of the listed snapshot {line.snapshot_id}")
     times = [line.committed_at for line in history]
-    if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL_BY_TIMESTAMP).full:
+    if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP):
         for line in history:
             if line.committed_at is not None and times.count(line.committed_at) == 1:
                 rows = table.read(as_of=line.committed_at).num_rows
@@ -86,14 +86,13 @@ def test_each_can_be_read(table: Table) -> None:
 
 def test_no_snapshot_is_left_out(table: Table) -> None:
     """Neither one without rows, nor those of before an overwrite, as long as they can be read."""
-    features = table.lake.plugin.features
     made = [table.append(0).snapshot_id, table.append(1, []).snapshot_id]
-    if support_of(features, Feature.OVERWRITE).full:
+    if table.lake.declares(Feature.OVERWRITE):
         made.append(table.round(token(2), [ids_of(2)], WriteMode.OVERWRITE).snapshot_id)
     made.append(table.round(None, [ids_of(3)]).snapshot_id)
     made = list(dict.fromkeys(made))  # a commit without rows may tell the one before
     listed = [line.snapshot_id for line in table.history.snapshots(20)]
-    if support_of(features, Feature.TIME_TRAVEL).full:
+    if table.lake.declares(Feature.TIME_TRAVEL):
         for snapshot in made:
             table.source.plan(ScanRequest(snapshot_id=snapshot))
         expect([each for each in listed if each in made], made[::-1], "the snapshots that can be read, as listed")

@@ -24,7 +24,6 @@ from laketier.spi import (
     Op,
     TableChanged,
     WriteMode,
-    support_of,
 )
 from laketier.tiering import RoundOutcome
 from laketier_conformance import foreign
@@ -47,7 +46,7 @@ TRIES = 50
 def texts(lake: Lake, harness: Harness) -> Documents:
     """A table of 240 rows in four files, without an index. Of a format that builds none, it is empty."""
     texts = Documents.of(lake, harness)
-    return texts.filled() if support_of(lake.plugin.features, Feature.INDEXING).full else texts
+    return texts.filled() if lake.declares(Feature.INDEXING) else texts
 
 
 def _finds_its_words(texts: Documents, told: str) -> None:
@@ -312,7 +311,7 @@ def test_a_plan_that_is_stale(texts: Documents, meanwhile: str, harness: Harness
     plan, built = texts.built(2)
     hook = {"compacted": "compact", "deleted": "delete_rows"}.get(meanwhile, "")
     feature = {"overwritten": Feature.OVERWRITE, "dropped": Feature.DROP_TABLE}.get(meanwhile, Feature.INDEXING)
-    if (hook and getattr(harness, hook) is None) or not support_of(texts.table.lake.plugin.features, feature).full:
+    if (hook and getattr(harness, hook) is None) or not texts.table.lake.declares(feature):
         unproven(f"indexes of tables that are {meanwhile} meanwhile", f"the format has no {hook or feature.value}")
         return
     if meanwhile == "compacted":

@@ -25,7 +25,6 @@ from laketier.spi import (
     TableDescriptor,
     Transform,
     UnsupportedType,
-    support_of,
 )
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, token
@@ -239,7 +238,7 @@ def test_buckets_of_each_type(lake: Lake, name: str, unproven: Callable[[str, st
             refusals.append(refusal)
         except (UnsupportedType, ConfigError) as error:
             of_type.append(error)  # a function hashes some types, and a format takes some
-    if len(refusals) == len(FUNCTIONS) or (refusals and not support_of(lake.plugin.features, Feature.BUCKETING).full):
+    if len(refusals) == len(FUNCTIONS) or (refusals and not lake.declares(Feature.BUCKETING)):
         raise refusals[0]
     if len(refusals) + len(of_type) == len(FUNCTIONS):
         unproven(

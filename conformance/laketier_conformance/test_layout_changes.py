@@ -18,7 +18,6 @@ from laketier.spi import (
     ScanPlan,
     UnsupportedType,
     WriteMode,
-    support_of,
 )
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
@@ -36,10 +35,6 @@ def _fed(table: Table, start: int, end: int) -> ScanPlan:
     return table.feed.plan(start, end)
 
 
-def _latest(table: Table) -> int:
-    return table.changes.versions().latest
-
-
 @pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.PARTITIONING)
 @pytest.mark.parametrize("name", KEYS)
@@ -48,12 +43,12 @@ def test_appended_rows_of_partitions(lake: Lake, name: str) -> None:
     rows = rows_by(*KEYS[name])
     table = _parted(lake, rows, name)
     if table is not None:
-        start = _latest(table)
+        start = table.latest
         table.publish_arrow([rows.slice(0, 2)], token(0))
-        middle = _latest(table)
+        middle = table.latest
         table.publish_arrow([rows.slice(2)], token(1))
         _told(table, start, middle, rows.slice(0, 2), name, _appended)
-        _told(table, start, _latest(table), rows, name, _appended)
+        _told(table, start, table.latest, rows, name, _appended)
 
 
 @pytest.mark.usefixtures("far_from_utc")
@@ -67,13 +62,13 @@ def test_a_feed_of_partitions(lake: Lake, harness: Harness, name: str) -> None:
         return
     if harness.keep_feed is not None:
         harness.keep_feed(lake.storage, table.info)
-    start = _latest(table)
+    start = table.latest
     table.publish_arrow([rows], token(0))
-    end = _latest(table)
+    end = table.latest
     _told(table, start, end, rows, name, _fed)
-    if support_of(lake.plugin.features, Feature.OVERWRITE).full:
+    if lake.declares(Feature.OVERWRITE):
         table.round(token(1), [], WriteMode.OVERWRITE)
-        found = _told(table, end, _latest(table), rows, name, _fed)
+        found = _told(table, end, table.latest, rows, name, _fed)
         expect(set(found[CHANGE_TYPE].to_pylist()), {"-D"}, "the change types of rows that are replaced by none")
 
 
@@ -86,12 +81,12 @@ def test_appended_rows_of_buckets(lake: Lake) -> None:
         try:
             table = lake.create(rows.schema, f"db.{function}", buckets=buckets)
         except FeatureNotSupported:
-            if support_of(lake.plugin.features, Feature.BUCKETING).full:
+            if lake.declares(Feature.BUCKETING):
                 continue
             raise
-        start = _latest(table)
+        start = table.latest
         table.publish_arrow([rows], token(0))
-        plan = _appended(table, start, _latest(table))
+        plan = _appended(table, start, table.latest)
         assigner = assigner_for(table.info.descriptor)
         for split in plan.splits:
             parts = table.source.read(split, plan.schema)
@@ -105,9 +100,9 @@ def test_appended_rows_of_buckets(lake: Lake) -> None:
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_appended_rows_without_a_layout(table: Table) -> None:
-    start = _latest(table)
+    start = table.latest
     table.append(0)
-    for split in _appended(table, start, _latest(table)).splits:
+    for split in _appended(table, start, table.latest).splits:
         expect(split.bucket, -1, "the bucket of a split of changes, where the table has none")
         expect(split.partition, (), "the partition of a split of changes, where the table has none")
 

@@ -37,14 +37,6 @@ TIMES = 3
 """So many times the steps of `--lake-steps` are tried: a look that fails costs less than a kill."""
 
 
-def _no_answer(answer: Mapping[str, Any] | None, told: str, doing: str) -> None:
-    assert answer is not None, f"{told}: the process died"
-    assert answer.get("refused") not in ANSWERS, (
-        f"{told}, and {doing} is told how the table is, though nobody could see it: expected the right answer, or an "
-        f"error of the storage, found {answer['refused']}({answer['message'].splitlines()[0]})"
-    )
-
-
 @pytest.mark.parametrize(
     "what",
     [

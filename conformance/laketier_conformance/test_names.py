@@ -24,7 +24,6 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
     WriteMode,
-    support_of,
 )
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import columns, expect, refused, told
@@ -70,7 +69,7 @@ def test_a_warehouse_in_a_folder_with_an_odd_name(lake: Lake, name: str) -> None
         pytest.fail(f"a warehouse in a folder that is called {folder!r} is refused or fails: {told(error)}")
     left = [file for file in odd.files() if discarded.attempt in file]
     expect(left, [], f"in {folder!r} a discard deletes what its attempt staged")
-    if support_of(lake.plugin.features, Feature.DROP_TABLE).full:
+    if lake.declares(Feature.DROP_TABLE):
         odd.storage.catalog().drop_table(table.path)
         expect(odd.storage.catalog().list_tables(), [], f"in {folder!r} a table that was dropped is gone")
 

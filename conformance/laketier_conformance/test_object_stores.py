@@ -19,7 +19,6 @@ from laketier.spi import (
     TableNotFound,
     WriteMode,
     pack,
-    support_of,
     unpack,
 )
 from laketier.tiering import RoundOutcome
@@ -47,7 +46,6 @@ def test_rounds(in_store: InStore, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(here)
     stored = in_store()
     table = stored.lake.create()
-    features = stored.lake.plugin.features
     versions: list[str | None] = [None]
     for number, (epoch, pipeline) in enumerate([(0, "p"), (0, "q"), (1, "p")]):
         found = table.append(epoch, ids_of(number), pipeline=pipeline).outcome
@@ -62,14 +60,14 @@ def test_rounds(in_store: InStore, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     rows = [i for epoch in range(3) for i in ids_of(epoch)]
     expect(table.ids, rows, "rows of two pipelines in a store")
     before = table.source.plan(ScanRequest()).snapshot_id
-    if support_of(features, Feature.ADD_COLUMN).full:
+    if stored.lake.declares(Feature.ADD_COLUMN):
         stored.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
         expect(table.read()["extra"].to_pylist(), [None] * len(rows), "values of a column that was added in a store")
-    if support_of(features, Feature.OVERWRITE).full:
+    if stored.lake.declares(Feature.OVERWRITE):
         table.round(token(2), [ids_of(3)], WriteMode.OVERWRITE)
         rows, past = ids_of(3), rows
         expect(table.ids, rows, "rows after an overwrite in a store")
-        if support_of(features, Feature.TIME_TRAVEL).full:
+        if stored.lake.declares(Feature.TIME_TRAVEL):
             ids = table.read(columns=("id",), snapshot_id=before)["id"].to_pylist()
             expect(sorted(ids), past, "rows of the snapshot before an overwrite in a store")
     expect(table.append(0, pipeline="q").outcome, RoundOutcome.ALREADY_THERE, "a replay after an overwrite")
@@ -182,7 +180,7 @@ def test_a_listing_comes_in_pages(in_store: InStore, request: pytest.FixtureRequ
         expect(tables[0].ids, rows, "rows, where listings have pages")
         found = list(map(str, stored.lake.storage.catalog().list_tables("db")))
         expect(found, names, "the tables of a database, where listings have pages")
-        if support_of(stored.lake.plugin.features, Feature.DROP_TABLE).full:
+        if stored.lake.declares(Feature.DROP_TABLE):
             before = set(stored.keys())
             table = stored.lake.create(name="db.more")
             stored.lake.storage.catalog().drop_table(table.path)

@@ -26,16 +26,15 @@ def _snapshot(table: Table, snapshot: int | None) -> object:
 
 def _looks(table: Table, snapshot: int | None) -> Mapping[str, Callable[[], object]]:
     """What may be asked of a table that is whole, each of which has one right answer."""
-    features = table.lake.plugin.features
 
     def epoch() -> object:
         mark = table.watermark()
         return None if mark is None else mark.token.epoch
 
     looks: dict[str, Callable[[], object]] = {"all rows": lambda: table.ids, "the watermark's epoch": epoch}
-    if support_of(features, Feature.TIME_TRAVEL).full:
+    if table.lake.declares(Feature.TIME_TRAVEL):
         looks["rows of an older snapshot"] = lambda: _snapshot(table, snapshot)
-    if support_of(features, Feature.INCREMENTAL_READ).full:
+    if table.lake.declares(Feature.INCREMENTAL_READ):
         versions = table.changes.versions()
         looks["rows that commits appended"] = lambda: _appended(table, versions.earliest, versions.latest)
     return looks

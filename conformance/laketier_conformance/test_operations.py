@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import Feature, LaketierError, support_of
+from laketier.spi import Feature, LaketierError
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
@@ -72,7 +72,7 @@ def test_an_operation_is_cut_off(
     first = Asked.of(operation, lake, 0)
     cuts.restart()
     left = left_for(operation.hook, lake.table(NAME)) if operation.hook else None
-    tears = support_of(lake.plugin.features, Feature.POWER_CUT).full
+    tears = lake.declares(Feature.POWER_CUT)
     # What a tool of others syncs is its own affair, where the format says that its library does not.
     alone = tears or not operation.hook
     whole = cuts.ask(at=NOWHERE, decided=KILL, cut=tears, alone=alone, needed=False, **first.request)

@@ -23,7 +23,6 @@ from laketier.spi import (
     StorageError,
     WriteMode,
     host_time,
-    support_of,
 )
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
@@ -60,10 +59,9 @@ def test_what_went_well_leaves_no_orphans(lake: Lake, table: Table) -> None:
     late.discard([staged])
     late.close()
     table.append(1)
-    features = lake.plugin.features
-    if support_of(features, Feature.OVERWRITE).full:
+    if lake.declares(Feature.OVERWRITE):
         table.round(token(2), [ids_of(2)], WriteMode.OVERWRITE)
-    if support_of(features, Feature.ADD_COLUMN).full:
+    if lake.declares(Feature.ADD_COLUMN):
         lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
     lake.let_age()
     listed = list_orphans(lake.storage, table.info, grace=NONE).orphans
@@ -159,10 +157,10 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
     for epoch in range(4):
         table.append(epoch)
     table.append(3)
-    overwrites = support_of(lake.plugin.features, Feature.OVERWRITE).full
+    overwrites = lake.declares(Feature.OVERWRITE)
     if overwrites:
         table.round(token(4), [ids_of(4)], WriteMode.OVERWRITE)
-    travels = all(support_of(lake.plugin.features, each).full for each in (Feature.HISTORY, Feature.TIME_TRAVEL))
+    travels = lake.declares(Feature.HISTORY, Feature.TIME_TRAVEL)
     snapshots = [snapshot.snapshot_id for snapshot in table.history.snapshots(20)] if travels else [None]
     before = {snapshot: table.read(snapshot_id=snapshot) for snapshot in snapshots}
     table.staged(ids_of(9))

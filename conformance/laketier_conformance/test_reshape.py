@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -29,16 +28,11 @@ from laketier.spi import (
     WidenColumn,
 )
 from laketier.tiering import RoundOutcome
+from laketier_conformance.altered import LARGE, NARROW, RENAME, SMALL, WIDE, WIDEN
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, token
 from laketier_conformance.oracle import compare
 
-NARROW = pa.schema(
-    [("id", pa.int64()), ("count", pa.int32()), ("ratio", pa.float32()), ("price", pa.decimal128(10, 2))]
-)
-_WIDE = {"count": pa.int64(), "ratio": pa.float64(), "price": pa.decimal128(18, 2)}
-WIDEN = [WidenColumn(name, kind) for name, kind in _WIDE.items()]
-RENAME = [RenameColumn("name", "title")]
 WIDER = (
     (pa.decimal128(38, 2), pa.decimal256(60, 2)),
     (pa.decimal128(9, 2), pa.decimal128(38, 2)),
@@ -49,19 +43,6 @@ WIDER = (
 """Pairs of types, of which some formats hold only the first."""
 ODD = (pa.decimal256(60, 4), pa.duration("us"), pa.null(), pa.dictionary(pa.int32(), pa.string()), pa.float16())
 """Types that some formats do not hold."""
-
-SMALL: dict[str, list[Any]] = {
-    "id": [1, 2, 3],
-    "count": [7, None, -5],
-    "ratio": [0.5, 0.25, None],
-    "price": [Decimal("1.25"), None, Decimal("-3.00")],
-}
-LARGE: dict[str, list[Any]] = {
-    "id": [4, 5],
-    "count": [2**40, -(2**40)],
-    "ratio": [0.1, None],
-    "price": [Decimal("9999999999999.99"), None],
-}
 
 
 @pytest.fixture
@@ -107,14 +88,14 @@ def test_no_column_is_added_of_a_type_that_a_new_table_may_not_have(table: Table
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_wider_types(numbers: Table) -> None:
     altered = _alter(numbers, list(WIDEN))
-    expect({name: altered.schema.field(name).type for name in _WIDE}, _WIDE, "the types after columns were widened")
+    expect({name: altered.schema.field(name).type for name in WIDE}, WIDE, "the types after columns were widened")
     expect(altered.schema.names, NARROW.names, "the columns after some were widened")
     expect(numbers.read().sort_by("id").to_pydict(), SMALL, "values from before columns were widened")
     numbers.publish_arrow([pa.RecordBatch.from_pydict(LARGE, pa.schema(list(numbers.info.schema)))], token(1))
     read = numbers.read().sort_by("id")
     expect(
-        {name: read.schema.field(name).type for name in _WIDE},
-        _WIDE,
+        {name: read.schema.field(name).type for name in WIDE},
+        WIDE,
         "the types that are read after columns were widened",
     )
     expect(

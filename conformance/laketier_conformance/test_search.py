@@ -24,7 +24,6 @@ from laketier.spi import (
     SearchRequest,
     SnapshotNotFound,
     TableNotFound,
-    support_of,
 )
 from laketier_conformance.documents import ALL, PHRASES, QUERIES, TEXTS, Documents, documents, size_of
 from laketier_conformance.expect import expect, refused
@@ -42,7 +41,7 @@ METRICS = ("l2", "cosine", "dot")
 def texts(lake: Lake, harness: Harness) -> Documents:
     """A table of rows in four files, without an index. Of a format that can't search it, it is empty."""
     texts = Documents.of(lake, harness)
-    return texts.filled() if support_of(lake.plugin.features, Feature.SEARCH).full else texts
+    return texts.filled() if lake.declares(Feature.SEARCH) else texts
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
@@ -219,7 +218,7 @@ def test_a_request_that_does_not_fit_is_refused(texts: Documents) -> None:
         with refused(ConfigError, told):
             searcher.search(query, **more)
     lake, info = texts.table.lake, texts.table.info
-    if support_of(lake.plugin.features, Feature.DROP_TABLE).full:
+    if lake.declares(Feature.DROP_TABLE):
         lake.storage.catalog().drop_table(texts.table.path)
         with refused(TableNotFound, "a table is searched that was dropped"):
             lake.storage.searcher(info).search("kolt")

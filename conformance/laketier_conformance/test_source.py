@@ -22,7 +22,6 @@ from laketier.spi import (
     ScanRequest,
     SnapshotNotFound,
     WidenColumn,
-    support_of,
     to_arrow,
 )
 from laketier_conformance import apart
@@ -222,7 +221,7 @@ def test_what_remains_is_of_what_was_asked(filled: Table) -> None:
     assert set(map(str, plan.remaining)) <= set(map(str, asked)), (
         f"what remains of filters is of what was asked: found {plan.remaining}"
     )
-    if not support_of(filled.lake.plugin.features, Feature.FILTER_PUSHDOWN).full:
+    if not filled.lake.declares(Feature.FILTER_PUSHDOWN):
         expect(plan.remaining, asked, "the filters that remain where FILTER_PUSHDOWN is not declared")
         expect(len(plan.splits), len(whole.splits), "the number of splits where FILTER_PUSHDOWN is not declared")
     else:
@@ -246,9 +245,7 @@ def test_a_limit(filled: Table, limit: int) -> None:
         f"the number of different rows of a scan with the limit {limit}",
     )
     if any(split.limit is not None for split in plan.splits):
-        assert support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full, (
-            "a split has a limit, so LIMIT_PUSHDOWN is declared"
-        )
+        assert filled.lake.declares(Feature.LIMIT_PUSHDOWN), "a split has a limit, so LIMIT_PUSHDOWN is declared"
 
 
 def test_a_limit_counts_after_the_filters(filled: Table) -> None:
@@ -293,7 +290,7 @@ def test_filters_on_columns_that_are_not_read(filled: Table) -> None:
 
 @pytest.mark.shows(Feature.LIMIT_PUSHDOWN)
 def test_a_limit_plans_fewer_splits_where_declared(filled: Table) -> None:
-    if support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full:
+    if filled.lake.declares(Feature.LIMIT_PUSHDOWN):
         source = filled.source
         few, all_ = source.plan(ScanRequest(limit=1)), source.plan(ScanRequest())
         assert len(few.splits) < len(all_.splits), (
@@ -346,8 +343,7 @@ def test_a_moment_before_the_table_is_refused(table: Table) -> None:
 @pytest.mark.shows(Feature.PLAIN_PARQUET)
 def test_wide_rows_are_plain_parquet_too(lake: Lake) -> None:
     """Files that others read, however many columns they have; where small files are written again, one of 16 MB."""
-    features = lake.plugin.features
-    if not support_of(features, Feature.PLAIN_PARQUET).full:
+    if not lake.declares(Feature.PLAIN_PARQUET):
         return
 
     def are_named(name: str, rows: int) -> bool:
@@ -366,9 +362,8 @@ def test_wide_rows_are_plain_parquet_too(lake: Lake) -> None:
 @pytest.mark.parametrize("change", ["added", "widened"])
 def test_plain_parquet_of_before_a_change(lake: Lake, change: str) -> None:
     """Another engine reads it with the table's columns of now: in an older file one is missing, or narrower."""
-    features = lake.plugin.features
     needed = Feature.ADD_COLUMN if change == "added" else Feature.WIDEN_TYPE
-    if not all(support_of(features, feature).full for feature in (Feature.PLAIN_PARQUET, needed)):
+    if not lake.declares(Feature.PLAIN_PARQUET, needed):
         return
     schema = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("r", pa.float64())])
     table = lake.create(schema)
@@ -401,7 +396,7 @@ def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
     """Another engine reads the file by itself, so all of it must be the split."""
     source = filled.source
     plan = source.plan(ScanRequest())
-    declared = support_of(filled.lake.plugin.features, Feature.PLAIN_PARQUET).full
+    declared = filled.lake.declares(Feature.PLAIN_PARQUET)
     assert declared or not any(split.plain_parquet for split in plan.splits), (
         "no split names a plain Parquet file, as PLAIN_PARQUET is not declared"
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import Feature, LaketierError, support_of
+from laketier.spi import Feature, LaketierError
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, ChildDied
@@ -59,8 +59,7 @@ def test_requests_fail(
     """First one of its requests at a time, then each when it is first made, then all from one of them on."""
     caplog.set_level(logging.DEBUG, "laketier")
     stored = in_store()
-    features = stored.lake.plugin.features
-    is_declared = all(support_of(features, feature).full for feature in operation.needs)
+    is_declared = stored.lake.declares(*operation.needs)
     # What is not declared is refused whatever is left out.
     if is_declared and operation.name not in _asked_for(pytestconfig):
         request.node.user_properties.append((STRIDES, LEFT_OUT))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,7 +10,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 import pytest
 
-from laketier.spi import AddColumn, Feature, FeatureNotSupported, IncompatibleData, UnsupportedType, support_of
+from laketier.spi import AddColumn, Feature, FeatureNotSupported, IncompatibleData, UnsupportedType
+from laketier_conformance.column_types import alike
 from laketier_conformance.expect import difference, expect, refused
 from laketier_conformance.lake import Lake, token
 
@@ -58,7 +58,6 @@ FLAT: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 STRUCT = pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))])
 BASIC = ("bool", "int32", "int64", "float32", "float64", "string", "binary", "date32", "timestamp-us", "decimal-18-6")
-UNITS = ["s", "ms", "us", "ns"]
 
 NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
     "list-of-int": (pa.list_(pa.int64()), [[], [1, None, 3]]),
@@ -108,38 +107,6 @@ def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *
         raise AssertionError(f"values of {kind} come back as written: {difference(shown(found), shown(column))}")
 
 
-def alike(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether ``one`` holds all values of ``other`` in the same meaning: a finer unit of time, wider offsets, another
-    name of a list's items. An integer of another width is another type."""
-    if one.equals(other):
-        return True
-    kinds: tuple[Callable[[pa.DataType], bool], ...]
-    for kinds in (
-        (pt.is_string, pt.is_large_string, pt.is_string_view),
-        (pt.is_binary, pt.is_large_binary, pt.is_binary_view),
-        (pt.is_date32, pt.is_date64),
-    ):
-        if any(is_kind(one) for is_kind in kinds) and any(is_kind(other) for is_kind in kinds):
-            return True
-    if pt.is_decimal(one) and pt.is_decimal(other):
-        return bool((one.precision, one.scale) == (other.precision, other.scale))
-    if pt.is_time(one) and pt.is_time(other):
-        return UNITS.index(one.unit) >= UNITS.index(other.unit)
-    if pt.is_timestamp(one) and pt.is_timestamp(other):
-        # Formats keep moments in UTC; the zone in which they are shown is the reader's.
-        return UNITS.index(one.unit) >= UNITS.index(other.unit) and (one.tz is None) == (other.tz is None)
-    if pt.is_fixed_size_list(one) and pt.is_fixed_size_list(other):
-        return one.list_size == other.list_size and alike(one.value_type, other.value_type)
-    if (pt.is_list(one) or pt.is_large_list(one)) and (pt.is_list(other) or pt.is_large_list(other)):
-        return alike(one.value_type, other.value_type)
-    if pt.is_map(one) and pt.is_map(other):
-        return alike(one.key_type, other.key_type) and alike(one.item_type, other.item_type)
-    if pt.is_struct(one) and pt.is_struct(other):
-        pairs = zip(one.fields, other.fields, strict=False)
-        return one.names == other.names and all(alike(a.type, b.type) for a, b in pairs)
-    return False
-
-
 def same(read: pa.Array, written: pa.Array) -> bool:
     """Equal values and nulls; NaN equals NaN, and zeros keep their sign."""
     if pt.is_timestamp(written.type) and written.type.unit == "ns":  # Python's datetime would lose the nanoseconds
@@ -181,11 +148,11 @@ def test_not_null_inside_of_a_type(lake: Lake) -> None:
     try:
         table = lake.create(schema, "db.inner")
     except UnsupportedType:
-        if support_of(lake.plugin.features, Feature.NESTED_TYPES).full:
+        if lake.declares(Feature.NESTED_TYPES):
             return
         raise  # the run judges the refusal of what is declared unsupported
     more = [pa.field(f"more_{name}", kind) for name, (kind, _, _) in INNER.items()]
-    if support_of(lake.plugin.features, Feature.ADD_COLUMN).full:
+    if lake.declares(Feature.ADD_COLUMN):
         lake.storage.catalog().alter_table(table.path, [AddColumn(field) for field in more])
     for field in table.info.schema:
         if field.name != "id":
@@ -228,7 +195,7 @@ def test_vectors(lake: Lake, name: str) -> None:
 
 def comes_back_or_is_refused_as_declared(lake: Lake, feature: Feature, kind: pa.DataType, values: list[Any]) -> None:
     """A feature about types is refused as such, or as the type that it is."""
-    if support_of(lake.plugin.features, feature).full:
+    if lake.declares(feature):
         comes_back_or_is_refused(lake, kind, values, refusable=False)
     else:
         with refused(

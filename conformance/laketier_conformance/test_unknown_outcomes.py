@@ -21,7 +21,6 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     new_attempt_id,
-    support_of,
 )
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
@@ -178,7 +177,7 @@ def _attempt(table: Table, number: int, known: bool, observer: Callable[[str], N
 
 def _commits(table: Table) -> int:
     """So many are in the history; -1 where there is none."""
-    known = support_of(table.lake.plugin.features, Feature.HISTORY).full
+    known = table.lake.declares(Feature.HISTORY)
     return len(table.history.snapshots(1_000)) if known else -1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -29,7 +30,6 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     WriteResult,
-    support_of,
 )
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
@@ -38,7 +38,6 @@ from laketier_conformance.expect import expect, refused
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.keyed import UPSERT, Keyed, Rows, publish
 from laketier_conformance.lake import SCHEMA, Lake, Table, read_plan, token
-from laketier_conformance.test_orphans import NONE
 
 pytestmark = pytest.mark.needs(Feature.UPSERT)
 
@@ -139,8 +138,8 @@ def test_the_snapshots_before(keyed: Keyed) -> None:
     for epoch in range(1, 4):
         seen[keyed.table.source.plan(ScanRequest()).snapshot_id] = keyed.table.read().sort_by("id")
         keyed.round(epoch, keyed.staged({1: f"a{epoch}"}, keyed.files(1)))
-    if support_of(keyed.table.lake.plugin.features, Feature.ORPHAN_COLLECTION).full:
-        collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=NONE)
+    if keyed.table.lake.declares(Feature.ORPHAN_COLLECTION):
+        collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=timedelta(0))
     for snapshot, rows in seen.items():
         expect(
             keyed.table.read(snapshot_id=snapshot).sort_by("id"),
@@ -459,7 +458,7 @@ def test_orphans(keyed: Keyed) -> None:
     keyed.round(1, _epoch_1(keyed))
     lost = keyed.staged({1: "lost"}, keyed.files(1))
     keyed.table.lake.let_age()
-    collected = collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=NONE)
+    collected = collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=timedelta(0))
     assert {file.path for file in lost.files} <= {file.path for file in collected.removed}, (
         "a collection removes the files of an attempt that lost"
     )

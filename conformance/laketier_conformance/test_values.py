@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 from laketier.spi import Feature, FeatureNotSupported, IncompatibleData, Leaf, Op, Predicate, UnsupportedType, to_arrow
+from laketier_conformance.column_types import alike
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
-from laketier_conformance.test_types import alike
 
 MICROSECONDS = pa.timestamp("us")
 DAY, SECOND = 86_400, 1_000_000

@@ -12,10 +12,7 @@ from laketier.config import LakeConfig
 from laketier.registry import OpenSource, configure, open_log_source
 from laketier.rounds import LogRound, LogRoundResult
 from laketier.rounds.log_engine import LocalEngine
-from laketier.spi import (
-    LogSplit,
-    TableLog,
-)
+from laketier.spi import TableLog
 from laketier_verification.lakes import lake_at, read_all
 
 ORDERS = pa.schema([("id", pa.int64()), ("region", pa.string()), ("at", pa.timestamp("us"))])
@@ -49,10 +46,6 @@ def tier(log: TableLog, warehouse: Path, format: str) -> LogRoundResult:
         return one.finish(list(engine.run(one.plan())))
     finally:
         engine.close()
-
-
-def offsets_of(log: TableLog, split: LogSplit, columns: list[str] | None = None) -> list[int]:
-    return [offset for batch in log.read(split, columns=columns) for offset in batch["_offset"].to_pylist()]
 
 
 def ids_in(warehouse: Path, format: str) -> list[int]:

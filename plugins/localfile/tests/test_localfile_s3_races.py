@@ -7,8 +7,8 @@ import os
 from typing import Any
 
 import pytest
+from localfile_kills import DRAWN, FOLD, run
 from localfile_s3 import S3Table
-from test_localfile_kills import DRAWN, FOLD, run
 
 from faulty_s3 import DRAWN as FAULTS
 from faulty_s3 import Fault, FaultyS3

@@ -38,7 +38,6 @@ LONGEST_WAIT_SECONDS = 60
 SKEWS = st.integers(-100_000, 100_000) | st.integers(-1_000_000, 1_000_000)
 WORKERS = 3
 LEASE_ENDS = st.sampled_from(["tiered", "force-completed", "failed", "stopped", "released"])
-ROUND_ENDS = LEASE_ENDS.filter(lambda end: end != "released")
 _SERVICES = count()
 _DATABASES: list[Database] = []
 

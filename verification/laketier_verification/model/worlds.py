@@ -60,8 +60,6 @@ class World:
         return guard not in self.without
 
 
-_OTHER_CUT = Line(contents=("x", "y", "z"), variant=1, log=1)
-
 _REPLAYS = World("replays", "a driver and its zombie on one checkpoint, and maintenance", maintained=True)
 _EMPTY = World("empty", "the first epoch has no rows", empty=frozenset({0}), maintained=True)
 _LEASES = World("leases", "two drivers, with leases 1 and 2", drivers=(0, 1), lines=(Line(fence=1), Line(fence=2)))
