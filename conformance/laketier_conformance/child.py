@@ -162,6 +162,13 @@ def _collect(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     return {"removed": [file.path for file in collected.removed]}
 
 
+def _end(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """End all snapshots but the newest, by the format's own hand."""
+    maintenance = lake.storage.maintenance(lake.table(request["table"]).info)
+    lake.let_age()
+    return {"removed": [file.path for file in maintenance.expire(retention=0, keep=1, delete=True).removed]}
+
+
 def _discard(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """Delete what some messages name. What `discard` itself raises is ``raised``."""
     table = lake.table(request["table"])
@@ -179,7 +186,8 @@ def _discard(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
 
 def _keep(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """What a foreign tool does to a table, by a hook of the harness."""
-    getattr(Harness.of(lake.format), request["hook"])(lake.storage, lake.table(request["table"]).info)
+    hook = getattr(Harness.of(lake.format), request["hook"])
+    hook(lake.storage, lake.table(request["table"]).info, *request.get("arguments", ()))
     return {"done": request["hook"]}
 
 
@@ -340,6 +348,7 @@ _REQUESTS = {
     "alter": _alter,
     "drop": _drop,
     "collect": _collect,
+    "end": _end,
     "recover": _recover,
     "discard": _discard,
     "keep": _keep,

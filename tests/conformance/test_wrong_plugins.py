@@ -18,7 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import conformance_pages
 
 FOLDER = Path(__file__).parent / "wrong_plugins"
-INTERPOSED = ("test_effects.py::", "test_looks.py::", "test_meanwhile.py::", "test_operations.py::", "test_power.py::")
+INTERPOSED = (
+    "test_effects.py::",
+    "test_looks.py::",
+    "test_maintenance_races.py::",
+    "test_meanwhile.py::",
+    "test_operations.py::",
+    "test_power.py::",
+)
 EACH_STEP = ("--lake-steps=0",)
 OF_INDEXES = (
     "test_index_answers.py::",
@@ -40,6 +47,7 @@ IN_A_STORE = ("test_object_stores.py::", "test_store_faults.py::")
 HELPERS = {
     "in_a_bucket",
     "at_work",
+    "compacting",
     "crooked",
     "richer",
     "sieving",
