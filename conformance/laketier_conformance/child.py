@@ -33,6 +33,7 @@ from laketier.tiering import TieringRound
 from laketier_conformance import child_indexes, lives
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
+from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, token
 from laketier_conformance.past import past_of
@@ -63,7 +64,14 @@ def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout)
 
 
 def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
-    """Run a round; between staging and commit wait for the parent's word, if asked to."""
+    """Run a round; between staging and commit wait for the parent's word, if asked to. ``clock``: by how many
+    milliseconds its clock is ahead, and to which packages."""
+    milliseconds, seen_by = request.get("clock", (0, ()))
+    with off(milliseconds, seen_by):
+        return _run_round(lake, request, answers)
+
+
+def _run_round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     table = lake.table(request["table"])
     mode = WriteMode(request.get("mode", "append"))
     switch_on(request)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dates
+import importlib.metadata
+import itertools
 import sys
 import time
 from collections.abc import Container, Iterator
@@ -11,6 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 from laketier.spi.clocks import shifted
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Table
 
 _now, _time, _time_ns = dates.datetime.now, time.time, time.time_ns
 
@@ -59,6 +63,16 @@ def off(milliseconds: int, packages: Container[str]) -> Iterator[None]:
                     if value is real:
                         patched.enter_context(patch.object(module, attribute, other))
         yield
+
+
+def packages(table: Table, harness: Harness) -> set[str]:
+    """Those whose modules are the plugin's own, and its library's."""
+    storage, info = table.lake.storage, table.info
+    parts = (table.lake.plugin, storage, storage.catalog(), table.factory, storage.source(info), storage.state(info))
+    kinds = itertools.chain.from_iterable(type(part).mro()[:-1] for part in (*parts, table.committer()))
+    entries = importlib.metadata.entry_points(group="laketier.formats", name=table.lake.format)
+    modules = [*(kind.__module__ for kind in kinds), *(entry.module for entry in entries), *harness.engine_modules]
+    return {module.partition(".")[0] for module in modules} - {"laketier", "abc", "typing"}  # they use `host_time`
 
 
 class _Like:

@@ -159,7 +159,14 @@ RULES = (
         "compare-and-set",
         "A publish succeeds only if the table is still as its committer opened it.",
         _COMMITTER,
-        ("test_stale_states.py", "test_dropped.py", "test_races.py", "test_meanwhile.py", "test_maintenance_races.py"),
+        (
+            "test_stale_states.py",
+            "test_dropped.py",
+            "test_races.py",
+            "test_meanwhile.py",
+            "test_maintenance_races.py",
+            "test_locks.py",
+        ),
     ),
     Rule(
         "atomic-effects",

@@ -6,7 +6,6 @@ clock that Python gives to the plugin's own modules, too. What a library takes f
 
 from __future__ import annotations
 
-import importlib.metadata
 import itertools
 import time
 from datetime import timedelta
@@ -21,7 +20,7 @@ from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
-from laketier_conformance.host_clocks import off
+from laketier_conformance.host_clocks import off, packages
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
 DAY = 86_400_000
@@ -38,16 +37,6 @@ def begun(table: Table, epoch: int) -> TieringRound:
     tiering = TieringRound(table.factory, token=token(epoch), policy=QUICK)
     tiering.begin()
     return tiering
-
-
-def packages(table: Table, harness: Harness) -> set[str]:
-    """Those whose modules are the plugin's own, and its library's."""
-    storage, info = table.lake.storage, table.info
-    parts = (table.lake.plugin, storage, storage.catalog(), table.factory, storage.source(info), storage.state(info))
-    kinds = itertools.chain.from_iterable(type(part).mro()[:-1] for part in (*parts, table.committer()))
-    entries = importlib.metadata.entry_points(group="laketier.formats", name=table.lake.format)
-    modules = [*(kind.__module__ for kind in kinds), *(entry.module for entry in entries), *harness.engine_modules]
-    return {module.partition(".")[0] for module in modules} - {"laketier", "abc", "typing"}  # they use `host_time`
 
 
 def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> None:

@@ -25,6 +25,7 @@ from laketier_conformance.interposed.effects import Effect
 from laketier_conformance.interposed.files import HALVED
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
+from laketier_conformance.interposed.refused_locks import is_kept, refused_of
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, TWICE
 from laketier_conformance.lake import Lake, ids_of
@@ -60,8 +61,9 @@ def test_an_operation_is_cut_off(
     pytestconfig: pytest.Config,
 ) -> None:
     """Some of its steps in turn: it is killed before one, one fails, one finds itself done, one writes a half, the
-    answer to one is lost. And the power is cut at some moments of a whole one, and after its answer. Of a tool of
-    others half as many: its steps are its own affair, and what the format makes of each is asked all the same."""
+    answer to one is lost, a lock is refused. And the power is cut at some moments of a whole one, and after its answer.
+    Of a tool of others half as many: its steps are its own affair, and what the format makes of each is asked all the
+    same."""
     if operation.hook and getattr(harness, operation.hook) is None:
         unproven(f"{operation.name} of others, cut off", f"the harness has no {operation.hook}")
         return
@@ -77,14 +79,24 @@ def test_an_operation_is_cut_off(
     alone = tears or not operation.hook
     whole = cuts.ask(at=NOWHERE, decided=KILL, cut=tears, alone=alone, needed=False, **first.request)
     assert went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
+    is_kept(whole)
     first.judge(f"a request to {operation.name}", True, first.seen)
     if operation.hook and not is_less(left_for(operation.hook, lake.table(NAME)), left):
         unproven(f"{operation.name} of others, cut off", f"nothing tells that the harness's {operation.hook} did it")
     powerless = [cuts.within[at] for at in spread(len(cuts.within), *some)] + cuts.after
-    for number, (decided, at, how) in enumerate(_cut_off(cuts, whole, some, operation), start=1):
-        asked = Asked.of(operation, lake, number)
+    numbers = itertools.count(1)
+    for decided, at, how in _cut_off(cuts, whole, some, operation):
+        asked = Asked.of(operation, lake, next(numbers))
         disk = cuts.restart() if decided == errno.EIO else None
-        _is_cut_off(asked, cuts.runs.run(at=at, decided=decided, disk=disk, **how, **asked.request), decided, cuts)
+        run = cuts.runs.run(at=at, decided=decided, disk=disk, **how, **asked.request)
+        happened = HAPPENED.get(decided, "EIO from")
+        if decided == errno.EIO and run.decided.is_send:
+            happened = "a reset of the connection before"
+        _is_cut_off(asked, run, decided, f"{operation.name}, {cuts.runs.told(run, happened)}", cuts)
+    for at, error in refused_of(whole, *some):
+        asked = Asked.of(operation, lake, next(numbers))
+        run = cuts.runs.run(at=NOWHERE, refuse=(at, error), **asked.request)
+        _is_cut_off(asked, run, error, f"{operation.name}, {cuts.runs.told_of_lock(run, at, error)}", cuts)
     expect(seen(lake, BESIDE), beside, f"what a reader finds in the table beside the one to {operation.name}")
     if not cuts.cannot:
         _loses_its_power(first, cuts, powerless)
@@ -232,14 +244,16 @@ def _alone(steps: Iterable[Effect], calls: Container[str]) -> int:
     return sum(1 for _ in itertools.groupby(step for step in steps if step.call in calls))
 
 
-def _is_cut_off(asked: Asked, run: Run, decided: int, cuts: PowerCuts) -> None:
-    happened = HAPPENED.get(decided, "EIO from")
-    if decided == errno.EIO and run.decided.is_send:
-        happened = "a reset of the connection before"
-    told = f"{asked.operation.name}, {cuts.runs.told(run, happened)}"
+def _is_cut_off(asked: Asked, run: Run, decided: int, told: str, cuts: PowerCuts) -> None:
     assert decided == KILL or run.answer is not None, f"{told}: the process died"
     assert "raised" not in (run.answer or {}), f"{told}: a failure is logged, and not raised: found {run.answer}"
-    if decided == errno.EIO and run.decided.call in SYNCS and went_well(run.answer) and not cuts.cannot:
+    if (
+        decided == errno.EIO
+        and run.at != NOWHERE
+        and run.decided.call in SYNCS
+        and went_well(run.answer)
+        and not cuts.cannot
+    ):
         # After a sync that failed, another one has nothing to do: the system takes the bytes for written.
         worst = cuts.worst
         _loses_its_power(asked, cuts, [replace(worst, answered=1, told=f"{told}, then {worst.told}")])

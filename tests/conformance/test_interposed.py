@@ -19,6 +19,7 @@ import pytest
 
 from laketier_conformance.interposed import Effect, Supervisor, why_not
 from laketier_conformance.interposed.effects import is_nowhere
+from laketier_conformance.interposed.locks import Held
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
@@ -108,6 +109,33 @@ def seen_of(folder: Path, code: str) -> list[str]:
         (
             "import contextlib\nwith contextlib.suppress(OSError): os.setxattr('there', 'user.x', b'1')",
             ["setxattr there"],
+        ),
+        (
+            "import fcntl; f = open('there', 'r+b'); fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); fcntl.flock(f, 8)",
+            ["flock(LOCK_EX | LOCK_NB) there", "flock(LOCK_UN) there"],
+        ),
+        (
+            (
+                "import fcntl; f = open('there', 'r+b'); fcntl.lockf(f, fcntl.LOCK_SH); fcntl.fcntl(f, fcntl.F_GETFL)\n"
+                "fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB); fcntl.lockf(f, fcntl.LOCK_UN)"
+            ),
+            ["fcntl(F_SETLKW, F_RDLCK) there", "fcntl(F_SETLK, F_WRLCK) there", "fcntl(F_SETLKW, F_UNLCK) there"],
+        ),
+        # Whether the file system shares blocks or not.
+        (
+            (
+                "import contextlib, fcntl; f = open('there', 'r+b')\n"
+                "for how in (0x40049409, 0x4020940D, 0x5401):\n"
+                "    with contextlib.suppress(OSError): fcntl.ioctl(f, how, bytes(64))"
+            ),
+            ["ioctl there", "ioctl there"],
+        ),
+        (
+            (
+                "import ctypes; c = ctypes.CDLL(None); c.shmget(7, 4096, 0); c.msgget(7, 0)\n"
+                "c.syscall(206 if os.uname().machine == 'x86_64' else 0, 1, ctypes.byref(ctypes.c_ulong()))"
+            ),
+            ["shmget /", "msgget /", "io_setup /"],
         ),
         ("os.mkdir('naïve \\udcff')", ["mkdir naïve \udcff"]),
         ("open('there').close(); open('there', 'a').close(); print('x'); os.stat('.')", []),
@@ -298,3 +326,40 @@ def _tells_what_began_before(tmp_path: Path) -> None:
 )
 def test_a_folder_in_memory_is_a_folder(path: str, expected: bool) -> None:
     assert is_nowhere(path) is expected
+
+
+def void_of(folder: Path, code: str) -> list[str]:
+    """The effects before which a lock was found lost."""
+    held, found = Held(), []
+
+    def decide(effect: Effect) -> int:
+        if effect.is_lock:
+            held.take(effect)
+        elif held.is_lost():
+            found.append(effect.call)
+        return 0
+
+    done = supervised(folder, f"import fcntl; f = open('there', 'w'); {code}", decide)
+    assert done.returncode == 0, done.stderr
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("fcntl.lockf(f, 2); os.mkdir('a'); open('there').close(); os.mkdir('b'); os.mkdir('c')", ["mkdir"]),
+        ("fcntl.lockf(f, 2); os.mkdir('a'); fcntl.lockf(f, 8); open('there').close(); os.mkdir('b')", []),
+        ("fcntl.lockf(f, 2); os.mkdir('a'); f.close(); os.mkdir('b')", []),
+        ("fcntl.flock(f, 2); os.mkdir('a'); open('there').close(); os.mkdir('b')", []),
+        ("os.mkdir('a'); open('there').close(); os.mkdir('b')", []),
+    ],
+)
+def test_a_lock_is_lost_by_a_descriptor_that_is_closed(tmp_path: Path, code: str, expected: list[str]) -> None:
+    """One of POSIX alone, and where its process neither gave it back nor knows."""
+    assert void_of(tmp_path, code) == expected
+
+
+def test_a_lock_is_refused(tmp_path: Path) -> None:
+    code = "import fcntl; fcntl.flock(open('there', 'w'), fcntl.LOCK_EX)"
+    done = supervised(tmp_path, code, lambda effect: errno.ENOLCK if effect.is_lock else 0)
+    assert "No locks available" in done.stderr

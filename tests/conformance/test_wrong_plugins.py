@@ -20,6 +20,7 @@ import conformance_pages
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = (
     "test_effects.py::",
+    "test_locks.py::",
     "test_looks.py::",
     "test_maintenance_races.py::",
     "test_meanwhile.py::",
@@ -67,6 +68,7 @@ HELPERS = {
     "marked",
     "told",
     "local",
+    "locking",
     "leaving",
 }
 

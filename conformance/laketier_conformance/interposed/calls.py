@@ -16,9 +16,20 @@ SECCOMP: Mapping[str, int] = {X86_64: 317, AARCH64: 277}
 OPENS_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 ANY_BIT, EQUAL = 0x45, 0x15
 """How the filter compares an argument: the kernel's own numbers."""
-_FICLONE = 0x40049409
-UNDECIDED = ("mmap", "io_uring_setup")
-"""After these, effects come that nobody is told of."""
+_FICLONE, _FICLONERANGE = 0x40049409, 0x4020940D
+_SETLK = (6, 7, 37, 38)
+"""F_SETLK, F_SETLKW, F_OFD_SETLK and F_OFD_SETLKW."""
+UNDECIDED: Mapping[str, str] = {
+    "mmap": "writes to the memory mapped to",
+    "io_uring_setup": "io_uring",
+    "io_setup": "asynchronous input and output (io_setup)",
+    "shmget": "memory that System V shares (shmget)",
+    "msgget": "a queue of messages of System V (msgget)",
+    "mq_open": "a queue of messages of POSIX (mq_open)",
+}
+"""After these, effects come that nobody is told of. What the report calls them."""
+LOCKS = ("flock", "fcntl")
+"""Locks of files are no effects: nobody finds anything else in the file. They may be refused, or lost."""
 FLAGS_IN_MEMORY = ("openat2",)
 """Of these the flags are the first 64 bits of a structure."""
 
@@ -28,7 +39,8 @@ class Call:
     """``paths``: pairs of the arguments that hold a folder's descriptor (None: the working directory) and a path.
     ``descriptor``: the argument that holds the descriptor of a file. A call with neither is on all files. ``flags``: of
     a call that opens, the argument with its flags, or with their address. ``tests``: what the filter asks of arguments
-    before it tells, all of which has to hold: which one, how it compares, and with what."""
+    before it tells, all of which has to hold: which one, how it compares, and with what. Of the last one any of several
+    will do."""
 
     name: str
     x86_64: int | None
@@ -36,7 +48,7 @@ class Call:
     paths: tuple[tuple[int | None, int], ...] = ()
     descriptor: int | None = None
     flags: int | None = None
-    tests: tuple[tuple[int, int, int], ...] = ()
+    tests: tuple[tuple[int, ...], ...] = ()
 
     def number(self, machine: str) -> int | None:
         """None: the machine does not have it."""
@@ -86,9 +98,15 @@ CALLS = (
     Call("sendmsg", 46, 211, descriptor=0),
     Call("sendmmsg", 307, 269, descriptor=0),
     Call("splice", 275, 76, descriptor=2),
-    Call("ioctl", 16, 29, descriptor=0, tests=((1, EQUAL, _FICLONE),)),
+    Call("ioctl", 16, 29, descriptor=0, tests=((1, EQUAL, _FICLONE, _FICLONERANGE),)),
     Call("mmap", 9, 222, descriptor=4, tests=((2, ANY_BIT, mmap.PROT_WRITE), (3, ANY_BIT, mmap.MAP_SHARED))),
     Call("io_uring_setup", 425, 425),
+    Call("io_setup", 206, 0),
+    Call("shmget", 29, 194),
+    Call("msgget", 68, 186),
+    Call("mq_open", 240, 180),
+    Call("flock", 73, 32, descriptor=0),
+    Call("fcntl", 72, 25, descriptor=0, tests=((1, EQUAL, *_SETLK),)),
 )
 OPENS = ("open", "openat", "openat2")
 LOOKS = (
@@ -97,6 +115,7 @@ LOOKS = (
     Call("pread64", 17, 67, descriptor=0),
     Call("readv", 19, 65, descriptor=0),
     Call("preadv", 295, 69, descriptor=0),
+    Call("preadv2", 327, 286, descriptor=0),
     Call("getdents64", 217, 61, descriptor=0),
     Call("stat", 4, None, paths=((None, 0),)),
     Call("lstat", 6, None, paths=((None, 0),)),

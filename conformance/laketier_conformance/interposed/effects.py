@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from laketier_conformance.interposed.calls import FLAGS_IN_MEMORY, Call, by_number
+from laketier_conformance.interposed.calls import FLAGS_IN_MEMORY, LOCKS, Call, by_number
 from laketier_conformance.interposed.memory import number, signed, text
 from laketier_conformance.interposed.seccomp import Notification
 from laketier_conformance.interposed.sockets import borrowed, peer_of, received_by
@@ -23,7 +23,10 @@ _KINDS = {
     "new files": ("open", "creat", "mkdir", "mknod"),
     "mapped to be written": ("mmap",),
     "rings": ("io_uring",),
+    "locks": ("flock", "fcntl"),
 }
+_UNLOCKS = 8
+_KINDS_OF_LOCKS = {0: "F_RDLCK", 1: "F_WRLCK", 2: "F_UNLCK"}
 _NOWHERE = ("/dev/", "/proc/", "/sys/", "/memfd:")
 
 
@@ -39,6 +42,16 @@ class Effect:
     received: int = -1
     through: str = field(default="", compare=False)
     unbuffered: bool = field(default=False, compare=False)
+
+    @property
+    def is_lock(self) -> bool:
+        """Whether it takes a lock of a file, or gives it back."""
+        return self.call.startswith(LOCKS)
+
+    @property
+    def unlocks(self) -> bool:
+        """Whether it gives a lock back."""
+        return self.call.endswith(("F_UNLCK)", "LOCK_UN)"))
 
     @property
     def is_send(self) -> bool:
@@ -77,6 +90,8 @@ def effect_of(notification: Notification) -> Effect | None:
         if call.flags is not None and not _opening_has_an_effect(_flags(call, call.flags, notification), on[0]):
             return None
         through = "" if call.descriptor is None else _descriptor(call, notification)
+        if call.name in LOCKS:
+            return Effect(f"{call.name}({_kind_of_lock(call, notification)})", on, through=through)
         return Effect(call.name, on, through=through, unbuffered=bool(through) and _is_unbuffered(through))
     return None
 
@@ -110,6 +125,15 @@ def descriptor_of(notification: Notification) -> int:
 def _descriptor(call: Call, notification: Notification) -> str:
     assert call.descriptor is not None
     return f"/proc/{notification.pid}/fd/{signed(notification.arguments[call.descriptor])}"
+
+
+def _kind_of_lock(call: Call, notification: Notification) -> str:
+    how = signed(notification.arguments[1])
+    if call.name == "flock":
+        kinds = {"LOCK_SH": 1, "LOCK_EX": 2, "LOCK_NB": 4, "LOCK_UN": _UNLOCKS}
+        return " | ".join(name for name, bit in kinds.items() if how & bit)
+    waits = {6: "F_SETLK", 7: "F_SETLKW", 37: "F_OFD_SETLK", 38: "F_OFD_SETLKW"}[how]
+    return f"{waits}, {_KINDS_OF_LOCKS.get(number(notification.pid, notification.arguments[2]) & 0xFFFF, 'a lock')}"
 
 
 def _is_unbuffered(descriptor: str) -> bool:

@@ -15,6 +15,7 @@ from laketier_conformance.interposed.disk import SYNCS, Disk
 from laketier_conformance.interposed.effects import Effect
 from laketier_conformance.interposed.files import HALVED
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
+from laketier_conformance.interposed.locks import Held
 from laketier_conformance.interposed.sight import Sight
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE, Supervisor
 from laketier_conformance.lake import Lake
@@ -29,13 +30,19 @@ NOWHERE = -1
 @dataclass
 class Run:
     """What one request did. ``steps``: its effects, of which many alike that follow each other are one, or two where
-    the process is killed. ``answer``: None if it died. ``lost``: how many answers were taken away from it."""
+    the process is killed. ``answer``: None if it died. ``lost``: how many answers were taken away from it. ``locks``:
+    what it locked and unlocked, of which many alike that follow each other are one; ``again``: the one that was refused
+    was tried once more. ``void``: the first effect that came when a lock was lost, of which the process did not know.
+    """
 
     do: str
     at: int = NOWHERE
     steps: list[Effect] = field(default_factory=list)
     answer: dict[str, Any] | None = None
     lost: int = 0
+    locks: list[Effect] = field(default_factory=list)
+    again: bool = False
+    void: Effect | None = None
 
     @property
     def last(self) -> Effect:
@@ -72,22 +79,28 @@ class Interposed:
         sends: bool = False,
         disk: Disk | None = None,
         cut: Cut | None = None,
+        refuse: tuple[int, int] = (NOWHERE, 0),
         **request: Any,
     ) -> Run:
         """Ask a process of its own. Before step number ``at``, of which the first is 0, call ``meanwhile``, and then
         let it happen, fail it with the errno ``decided``, kill it, or lose its answer. Calls named in ``but`` are no
         steps, and where there is an ``only``, no others than those; with ``sends``, only sends are. ``disk`` takes all
         calls, and ``cut`` looks at it whenever a power cut may leave something new, and is told the call that came
-        last."""
+        last. ``refuse``: which lock ends in which errno, of which the first is 0; locks are no steps."""
         run = Run(do, at)
         seen: list[Effect] = []
         alike = 0
         before: Effect | None = None
+        held = Held()
 
         def decide(effect: Effect) -> int:
             nonlocal before
+            if effect.is_lock:
+                return lock(effect)
             if not self.sight.take(effect):
                 return 0
+            if run.void is None and held.is_lost():
+                run.void = effect
             seen.append(effect)
             if disk is None:
                 return step(effect)
@@ -96,6 +109,18 @@ class Interposed:
             decided = step(effect)
             before = effect if decided != KILL and disk.apply(effect, fails=bool(decided)) else None
             return decided
+
+        def lock(effect: Effect) -> int:
+            self.sight.kinds["locks"] += 1
+            which, error = refuse
+            if not run.locks or run.locks[-1] != effect:
+                run.locks.append(effect)
+                if len(run.locks) - 1 == which:
+                    return error
+            elif len(run.locks) - 1 == which:
+                run.again = True
+            held.take(effect)
+            return 0
 
         def step(effect: Effect) -> int:
             nonlocal alike
@@ -139,6 +164,12 @@ class Interposed:
         if run.at == NOWHERE or not run.steps:
             return f"nothing came upon a request to {run.do}"
         return f"{happened} step {run.at + 1}, {run.decided.below(self._lake.location)}"
+
+    def told_of_lock(self, run: Run, at: int, error: int) -> str:
+        """Say for a message which lock was refused."""
+        if at >= len(run.locks):
+            return f"nothing came upon a request to {run.do}"
+        return f"{errno.errorcode[error]} from lock {at + 1}, {run.locks[at].below(self._lake.location)}"
 
 
 def killed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:

@@ -101,9 +101,10 @@ def _filter(free: int, *, looks: bool) -> bytes:
     body: list[list[tuple[int, str, str, int]]] = [[(_LOAD, "", "", _ARCH), (EQUAL, "", "allow", AUDIT_ARCH[machine])]]
     for number, call in numbered(LOOKS if looks else CALLS).items():
         test = [(_LOAD, "", "", _ARGUMENTS), (EQUAL, "allow", "notify", free)] if call.name == "sendmsg" else []
-        for argument, how, value in call.tests:
-            last = (argument, how, value) == call.tests[-1]
-            test += [(_LOAD, "", "", _ARGUMENTS + 8 * argument), (how, "notify" if last else "", "allow", value)]
+        for at, (argument, how, *values) in enumerate(call.tests, start=1):
+            true = "notify" if at == len(call.tests) else ""
+            test += [(_LOAD, "", "", _ARGUMENTS + 8 * argument)]
+            test += [(how, true, "", value) for value in values[:-1]] + [(how, true, "allow", values[-1])]
         head = (EQUAL, "" if test else "notify", f"+{len(test)}", number)
         body.append([(_LOAD, "", "", _NUMBER), head, *test])
     lines = [line for block in body for line in block]

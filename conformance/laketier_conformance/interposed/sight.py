@@ -42,7 +42,7 @@ class Sight:
     def take(self, effect: Effect) -> bool:
         """Count an effect. Whether it can be decided on."""
         if effect.call in UNDECIDED:
-            what = f"writes to the memory mapped to {self._told(effect)}" if effect.call == "mmap" else "io_uring"
+            what = UNDECIDED[effect.call] + (f" {self._told(effect)}" if effect.call == "mmap" else "")
             self.unseen[f"{what}: its effects are no calls of the system"] = None
             return False
         self.kinds[kind_of(effect)] += 1
