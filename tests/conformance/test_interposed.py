@@ -19,7 +19,7 @@ import pytest
 
 from laketier_conformance.interposed import Effect, Supervisor, why_not
 from laketier_conformance.interposed.effects import is_nowhere
-from laketier_conformance.interposed.locks import Held
+from laketier_conformance.interposed.locks import OwnLocks
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
@@ -330,12 +330,12 @@ def test_a_folder_in_memory_is_a_folder(path: str, expected: bool) -> None:
 
 def void_of(folder: Path, code: str) -> list[str]:
     """The effects before which a lock was found lost."""
-    held, found = Held(), []
+    own, found = OwnLocks(), []
 
     def decide(effect: Effect) -> int:
         if effect.is_lock:
-            held.take(effect)
-        elif held.is_lost():
+            own.take(effect)
+        elif own.is_lost():
             found.append(effect.call)
         return 0
 

@@ -19,7 +19,7 @@ class _Lock:
     is_there: bool = False
 
 
-class Held:
+class OwnLocks:
     """The locks of POSIX of one request. A process that closes a file by any descriptor loses those that it has on it
     by another one, and is not told. It does not know that where the descriptor by which it took the lock is still open.
     """

@@ -15,7 +15,7 @@ from laketier_conformance.interposed.disk import SYNCS, Disk
 from laketier_conformance.interposed.effects import Effect
 from laketier_conformance.interposed.files import HALVED
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
-from laketier_conformance.interposed.locks import Held
+from laketier_conformance.interposed.locks import OwnLocks
 from laketier_conformance.interposed.sight import Sight
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE, Supervisor
 from laketier_conformance.lake import Lake
@@ -91,7 +91,7 @@ class Interposed:
         seen: list[Effect] = []
         alike = 0
         before: Effect | None = None
-        held = Held()
+        own = OwnLocks()
 
         def decide(effect: Effect) -> int:
             nonlocal before
@@ -99,7 +99,7 @@ class Interposed:
                 return lock(effect)
             if not self.sight.take(effect):
                 return 0
-            if run.void is None and held.is_lost():
+            if run.void is None and own.is_lost():
                 run.void = effect
             seen.append(effect)
             if disk is None:
@@ -119,7 +119,7 @@ class Interposed:
                     return error
             elif len(run.locks) - 1 == which:
                 run.again = True
-            held.take(effect)
+            own.take(effect)
             return 0
 
         def step(effect: Effect) -> int:
