@@ -22,7 +22,7 @@ import laketier.kit.local_folder
 import laketier.kit.local_store
 import laketier.kit.manifests
 import laketier_localfile
-from depth import sizes
+from depth import deep_where, sizes
 from laketier_verification.powercut import open_files
 from laketier_verification.powercut.disk import materialise
 from laketier_verification.powercut.order import violations
@@ -69,6 +69,8 @@ SHOWN = {
     "local_folder.remove_folder of a directory",
     "durable.make_directories of a directory",
 }
+SLOWEST = "settle._retire of a directory"
+"""Most moments lie between a batch that is retired and the first state that misses it."""
 ASKED = {name.rpartition(".")[2]: kind for name, kind in FOR_OTHERS.items() if kind} | {"fsync": "file"}
 """What code calls for a sync, and of what."""
 
@@ -212,7 +214,7 @@ def test_a_power_cut_after_a_killed_driver_and_its_successor(
     assert not judge.wrong[wrong:], "\n".join(judge.wrong[wrong:][:20])
 
 
-@pytest.mark.parametrize("site", sorted(SHOWN))
+@pytest.mark.parametrize("site", deep_where([(site,) for site in sorted(SHOWN)], lambda site: site == SLOWEST))
 def test_a_power_cut_shows_a_forgotten_sync(recording: Recording, judge: Judge, site: str) -> None:
     assert site in recording.sites
     forgotten = recording.without(site)
