@@ -13,6 +13,7 @@ from pyiceberg.io import load_file_io
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+from pyiceberg.table.snapshots import MetadataLogEntry, SnapshotLogEntry
 from pyiceberg.typedef import Record
 
 from laketier.spi import (
@@ -39,7 +40,7 @@ from laketier_iceberg.plugin import IcebergPlugin
 from laketier_iceberg.pointer import _local, metadata_bytes
 from laketier_iceberg.resolution import Resolution
 from laketier_iceberg.splits import split_of
-from laketier_iceberg.times import TOLERANCE_MS, ahead, disorder
+from laketier_iceberg.times import TOLERANCE_MS, _end_in_order, ahead, disorder, in_order, mended, newest, next_time
 from laketier_iceberg.types import to_arrow
 
 DAY = 86_400_000
@@ -576,3 +577,100 @@ def test_how_much_a_handle_holds_is_guessed_by_its_file(events: Any) -> None:
     assert metadata_bytes(table.with_handle(None)) is None
     file.unlink()
     assert metadata_bytes(table) is None
+
+
+def entries(*given: tuple[int, int]) -> list[SnapshotLogEntry]:
+    """(snapshot, time) of each."""
+    return [SnapshotLogEntry(snapshot_id=i, timestamp_ms=at) for i, at in given]
+
+
+@pytest.mark.parametrize(
+    ("log", "before", "last"),
+    [
+        ([(1, 5), (2, 3)], [(1, 5)], 5),
+        ([(1, 5), (2, 5)], [(1, 5)], 5),
+        ([(1, 5), (2, 6)], [(1, 5)], 6),
+        ([(1, 9), (2, 5), (3, 4)], [(1, 9), (2, 5)], 5),
+        ([(1, 5), (2, 3)], [(1, 5), (2, 3)], 3),  # it was there
+        ([(1, 5), (2, 3)], [(9, 3)], 5),
+        ([(1, 5), (2, 3)], [(2, 4)], 5),
+        ([(2, 3)], [], 3),
+        ([(1, 5), (2, 3)], [], 5),
+    ],
+)
+def test_the_newest_entry_is_no_older_than_the_one_before(
+    log: list[tuple[int, int]], before: list[tuple[int, int]], last: int
+) -> None:
+    found = _end_in_order(entries(*log), entries(*before))
+    assert found == entries(*log[:-1], (log[-1][0], last))
+    assert _end_in_order(entries(), entries(*before)) == []
+
+
+def files(*times: int) -> list[MetadataLogEntry]:
+    return [MetadataLogEntry(metadata_file=f"{number}.json", timestamp_ms=at) for number, at in enumerate(times)]
+
+
+def told(found: TableMetadata) -> tuple[list[int], list[int], int]:
+    return (
+        [entry.timestamp_ms for entry in found.snapshot_log],
+        [entry.timestamp_ms for entry in found.metadata_log],
+        found.last_updated_ms,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, ([DAY], [5], 70)),
+        ({"last_updated_ms": 60}, ([DAY], [5], DAY)),
+        ({"metadata_log": files(5, 3)}, ([DAY], [5, 5], DAY)),
+        ({"metadata_log": files(5, 2 * DAY), "last_updated_ms": 60}, ([DAY], [5, 2 * DAY], 2 * DAY)),
+        ({"last_updated_ms": 3 * DAY}, ([DAY], [5], 3 * DAY)),
+        ({"snapshot_log": entries((1, DAY), (2, 3)), "last_updated_ms": 3}, ([DAY, DAY], [5], DAY)),
+        ({"snapshot_log": [], "last_updated_ms": 60}, ([], [5], 70)),
+    ],
+)
+def test_a_commit_takes_no_time_before_those_that_were_there(
+    changed: dict[str, Any], expected: tuple[list[int], list[int], int]
+) -> None:
+    base = metadata({1: None}, head=1, logged=[1])
+    base = base.model_copy(update={"last_updated_ms": 70, "metadata_log": files(5)})
+    assert told(in_order(base, base.model_copy(update=changed))) == expected
+
+
+def test_a_next_time_is_past_all_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = metadata({1: None}, head=1).model_copy(update={"last_updated_ms": 7})
+    for times, last in (
+        ({"metadata_log": files(2 * DAY)}, 2 * DAY),
+        ({"snapshot_log": entries((1, 3 * DAY))}, 3 * DAY),
+        ({"last_updated_ms": 4 * DAY}, 4 * DAY),
+        ({}, DAY),
+    ):
+        found = base.model_copy(update=times)
+        assert newest(found) == last
+        for now in (0, last, last + 1, last + 2):
+            monkeypatch.setattr("laketier_iceberg.times.host_time", lambda now=now: now)
+            assert next_time(found) == max(now, last + 1)
+
+
+def test_mended_times_are_in_order_and_none_is_later_than_now() -> None:
+    """Snapshots move with their first entries; one that is in no log, or has another time there, moves alone."""
+    now = 10 * DAY
+    late = now + TOLERANCE_MS + 1
+    sick = metadata({1: None, 2: 1, 3: 2, 4: 3, 5: 4}, head=5, at={1: DAY, 2: late, 3: 2 * DAY, 4: late, 5: 9 * DAY})
+    sick = sick.model_copy(
+        update={
+            "snapshot_log": entries((1, DAY), (2, late), (3, 2 * DAY), (1, 3 * DAY), (3, 4 * DAY), (5, 5)),
+            "metadata_log": files(DAY, late, 2 * DAY, 3 * DAY, DAY),
+            "last_updated_ms": late,
+        }
+    )
+    found = mended(sick, now)
+    log = [DAY, DAY, 2 * DAY, 3 * DAY, 4 * DAY, 4 * DAY]
+    assert told(found) == (log, [DAY, DAY, 2 * DAY, 3 * DAY, 3 * DAY], now)
+    assert [snapshot.timestamp_ms for snapshot in found.snapshots] == [DAY, DAY, 2 * DAY, now, 9 * DAY]
+    assert [entry.snapshot_id for entry in found.snapshot_log] == [1, 2, 3, 1, 3, 5]
+    edge = sick.model_copy(update={"snapshot_log": [], "metadata_log": files(now + TOLERANCE_MS)})
+    at_edge = metadata({1: None}, head=1, at={1: now + TOLERANCE_MS}).model_copy(update={"metadata_log": files(1)})
+    assert told(mended(edge, now))[1:] == ([now + TOLERANCE_MS], now + TOLERANCE_MS)
+    assert mended(at_edge, now).snapshots[0].timestamp_ms == now + TOLERANCE_MS
