@@ -94,9 +94,10 @@ def _target(info: dict[str, Any]) -> int | None:
 
 
 def timestamp_of(info: Mapping[str, Any]) -> int | None:
-    """When a version was committed, in ms since the epoch; None when its writer left no such number."""
-    found = info.get("timestamp")
-    return found if type(found) is int else None
+    """When a version was committed, in ms since the epoch; None when its writer left no such number. Where a table has
+    in-commit timestamps these count, as the protocol says: they never go back, and a writer's clock may."""
+    told = (info.get(name) for name in ("inCommitTimestamp", "timestamp"))
+    return next((moment for moment in told if type(moment) is int), None)
 
 
 def _parameters(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import pickle
 import time
 from datetime import UTC, date, datetime
@@ -219,6 +220,37 @@ def test_time_travel_by_version_and_by_time(lake, support):
             lake.read(**request)
     with pytest.raises(ConfigError):
         lake.read(snapshot_id=1, as_of=1)
+
+
+def test_in_commit_timestamps_count_before_what_a_writer_told(lake, support):
+    """As Spark leaves such a table: the clock of who wrote version 2 was ahead, and that of version 3 behind."""
+    lake.create()
+    for number in range(3):
+        lake.epoch(number)
+    told = [500, 1_000, 9_000, 1_500]
+    for version, moment in enumerate(told):
+        entry = Path(lake.uri, "_delta_log", f"{version:020}.json")
+        actions = [json.loads(line) for line in entry.read_bytes().splitlines()]
+        for action in actions:
+            if "commitInfo" in action:
+                action["commitInfo"] |= {"timestamp": moment, "inCommitTimestamp": 1_000 * (version + 1)}
+            if "protocol" in action:
+                action["protocol"] = {
+                    "minReaderVersion": 1,
+                    "minWriterVersion": 7,
+                    "writerFeatures": ["inCommitTimestamp"],
+                }
+            if "metaData" in action:
+                action["metaData"]["configuration"]["delta.enableInCommitTimestamps"] = "true"
+        actions.sort(key=lambda action: "commitInfo" not in action)
+        entry.write_text("\n".join(map(json.dumps, actions)))
+    listed = {each.snapshot_id: each.committed_at for each in lake.storage.history(lake.table).snapshots(9)}
+    assert listed == {0: 1_000, 1: 2_000, 2: 3_000, 3: 4_000}
+    for version, moment in listed.items():
+        for at in (moment, moment + 999):
+            assert support.values(lake.read(as_of=at)) == list(range(version))
+    with pytest.raises(SnapshotNotFound):
+        lake.read(as_of=999)
 
 
 def test_an_older_version_has_the_columns_it_had(lake, support):
