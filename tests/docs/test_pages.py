@@ -42,16 +42,6 @@ def test_the_home_page_leads_to_every_page() -> None:
     assert not PAGES - found, f"neither docs/index.md nor an index that it names leads to {sorted(PAGES - found)}"
 
 
-@pytest.mark.parametrize("page", ["proof/seeds.md"])
-def test_the_tests_that_a_page_names_are_there(page: str) -> None:
-    named = re.findall(r"`((?:tests|plugins)/[\w/]+\.py)(?:::(\w+))?`", (DOCS / page).read_text(encoding="utf-8"))
-    assert named
-    for file, test in named:
-        assert (ROOT / file).exists(), f"{page} names {file}"
-        text = (ROOT / file).read_text(encoding="utf-8")
-        assert not test or f"def {test}(" in text, f"{page} names {test}, which is not in {file}"
-
-
 def _links(page: str) -> set[str]:
     """The pages that ``page`` has a link to."""
     targets = [m["target"] for m in _LINK.finditer((DOCS / page).read_text(encoding="utf-8")) if ":" not in m["target"]]
