@@ -35,13 +35,16 @@ def test_the_newest_come_first(table: Table) -> None:
 
 
 def test_each_says_what_it_was(table: Table) -> None:
-    for epoch in range(3):
-        table.append(epoch)
+    """Epochs of one task, of two and of three."""
+    epochs = [[ids_of(epoch, task) for task in range(epoch + 1)] for epoch in range(3)]
+    for epoch, tasks in enumerate(epochs):
+        table.append(epoch, *tasks)
     lines = table.history.snapshots(3)
-    for line in lines:
+    for line, tasks in zip(lines, reversed(epochs), strict=True):
         assert line.operation, "a snapshot says which operation made it"
-        assert line.rows in (None, 5), (
-            f"a snapshot says how many rows its commit appended, or nothing: expected 5 or None, found {line.rows}"
+        rows = sum(map(len, tasks))
+        assert line.rows in (None, rows), (
+            f"a snapshot says how many rows its commit appended, or nothing: expected {rows} or None, found {line.rows}"
         )
         assert line.pipeline in (None, "p"), (
             f"a snapshot says which pipeline made it, or nothing: found {line.pipeline!r}"
@@ -50,6 +53,11 @@ def test_each_says_what_it_was(table: Table) -> None:
         assert line.epoch in (None, epoch), (
             f"a snapshot says which epoch made it, or nothing: found {line.epoch}, and it was {epoch}"
         )
+    known = [line.rows for line in lines if line.rows is not None]
+    assert len(known) in (0, len(lines)), (
+        "a format that says of one epoch how many rows it appended says it of each: found "
+        f"{[line.rows for line in lines]}, the newest first"
+    )
 
 
 def test_each_says_who_made_it(table: Table) -> None:

@@ -12,7 +12,7 @@ from laketier.kit.manifests import files_at
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_history.py::test_each_says_what_it_was"
-SAYS = "a snapshot says how many rows its commit appended, or nothing: expected 5 or None, found 15"
+SAYS = "a snapshot says how many rows its commit appended, or nothing: expected 15 or None, found 30"
 
 
 class SummingHistory(kit.ManifestHistory):
