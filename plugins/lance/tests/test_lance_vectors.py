@@ -12,6 +12,7 @@ import zlib
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import lance
 import numpy as np
@@ -159,7 +160,7 @@ CODES = [IndexKind.IVF_FLAT, IndexKind.IVF_PQ, IndexKind.IVF_SQ]
 GRAPHS = [IndexKind.IVF_HNSW_FLAT, IndexKind.IVF_HNSW_PQ, IndexKind.IVF_HNSW_SQ]
 
 
-def crossed(kinds: list[IndexKind]) -> list[object]:
+def crossed(kinds: list[IndexKind]) -> list[Any]:
     """Each kind with each metric. `make test` takes each kind once, and each metric as often as another."""
     return deep_where(
         [(kind, metric) for kind in kinds for metric in METRICS],
@@ -172,8 +173,19 @@ def is_whole(kind: IndexKind, metric: str) -> bool:
     return "sq" in kind or ("pq" in kind and metric == "dot")
 
 
-@sizes("counts", (1, 4), (2, 8))
-@pytest.mark.parametrize(("kind", "metric"), crossed(CODES))
+def in_parts(kinds: list[IndexKind], small: tuple[int, ...], more: tuple[int, ...]) -> list[Any]:
+    """`crossed` in these numbers of parts, and beside a release in ``more``. What is built whole is built once."""
+    rows = []
+    for row in crossed(kinds):
+        kind, metric = row.values
+        once = is_whole(kind, metric)
+        rows.append(pytest.param(*row.values, (4,) if once else small, marks=row.marks, id=f"{kind}-{metric}-small"))
+        if not once:
+            rows.append(pytest.param(*row.values, more, marks=pytest.mark.deep, id=f"{kind}-{metric}-deep"))
+    return rows
+
+
+@pytest.mark.parametrize(("kind", "metric", "counts"), in_parts(CODES, (1, 4), (2, 8)))
 def test_answers_are_those_of_a_single_build_with_the_same_model(
     vectors, kind: IndexKind, metric: str, counts: tuple[int, ...]
 ) -> None:
@@ -183,14 +195,13 @@ def test_answers_are_those_of_a_single_build_with_the_same_model(
     expected = [ranked(vectors, metric, nprobes=nprobes) for nprobes in probes]
     assert sum(len(each) for each in expected[-1]) > 300
     vectors.open().drop_index("v_idx")
-    for parts in (4,) if is_whole(kind, metric) else counts:
+    for parts in counts:
         info = create(vectors, spec(kind, metric=metric), parts, IndexMode.REPLACE, model)
         assert len(info.segments) == (1 if is_whole(kind, metric) else parts)
         assert [ranked(vectors, metric, nprobes=nprobes) for nprobes in probes] == expected
 
 
-@sizes("counts", (4,), (1, 2, 8))
-@pytest.mark.parametrize(("kind", "metric"), crossed(GRAPHS))
+@pytest.mark.parametrize(("kind", "metric", "counts"), in_parts(GRAPHS, (4,), (1, 2, 8)))
 def test_graphs_recall_as_much_as_those_of_a_single_build(
     vectors, kind: IndexKind, metric: str, counts: tuple[int, ...]
 ) -> None:
@@ -200,7 +211,7 @@ def test_graphs_recall_as_much_as_those_of_a_single_build(
     vectors.open().create_index("v", LANCE_KINDS[kind], name="v_idx", **model.arguments())
     expected = recall(answers(vectors, metric, nprobes=4, refine_factor=8), nearest)
     vectors.open().drop_index("v_idx")
-    for parts in (4,) if is_whole(kind, metric) else counts:
+    for parts in counts:
         create(vectors, asked, parts, IndexMode.REPLACE, model)
         found = recall(answers(vectors, metric, nprobes=4, refine_factor=8), nearest)
         assert found >= expected - 0.01
