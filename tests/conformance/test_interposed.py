@@ -239,6 +239,22 @@ def test_a_send_is_told_with_its_peer(tmp_path: Path, send: str) -> None:
     assert [effect == before for before, effect in pairwise(seen)] == [False, True, False]
 
 
+def test_requests_on_connections_of_their_own_are_two(tmp_path: Path) -> None:
+    """Nothing came back on either of them before, as with most clients of HTTP."""
+    seen: list[Effect] = []
+
+    def decide(effect: Effect) -> int:
+        seen.append(effect)
+        return 0
+
+    code = "for part in [b'first\\n', b'second\\n']:\n    s = socket.create_connection(('127.0.0.1', {port}))\n"
+    with upper() as (port, _):
+        done = supervised(tmp_path, f"{code}    s.send(part); s.recv(99); s.close()\n".format(port=port), decide)
+    assert done.returncode == 0, done.stderr
+    assert [effect.received for effect in seen] == [0, 0]
+    assert len(set(seen)) == 2
+
+
 @pytest.mark.parametrize("send", SENDS)
 def test_an_answer_is_lost(tmp_path: Path, send: str) -> None:
     """The request lands, in whatever parts; the connection is at its end."""

@@ -33,13 +33,15 @@ _NOWHERE = ("/dev/", "/proc/", "/sys/", "/memfd:")
 @dataclass(frozen=True)
 class Effect:
     """One call. ``on``: the files, absolute; of a send, who is at the other end. ``received``: of a send, how much came
-    from there before it, and so the same for all parts of one request; -1 of a call on files. ``through``: of a call on
-    a descriptor, a path that leads to the same file as long as the call waits. ``unbuffered``: what it writes is
-    durable without a sync."""
+    from there before it, and so the same for all parts of one request; -1 of a call on files. ``connection``: of a send,
+    the number of its socket, as each request may have a connection of its own, on which nothing came before.
+    ``through``: of a call on a descriptor, a path that leads to the same file as long as the call waits.
+    ``unbuffered``: what it writes is durable without a sync."""
 
     call: str
     on: tuple[str, ...]
     received: int = -1
+    connection: int = -1
     through: str = field(default="", compare=False)
     unbuffered: bool = field(default=False, compare=False)
 
@@ -111,7 +113,9 @@ def _send(call: Call, notification: Notification) -> Effect | None:
     try:
         with borrowed(notification.pid, descriptor_of(notification)) as theirs:
             peer = peer_of(theirs)
-            return None if peer is None else Effect(call.name, (peer,), received_by(theirs))
+            if peer is None:
+                return None
+            return Effect(call.name, (peer,), received_by(theirs), os.fstat(theirs.fileno()).st_ino)
     except PermissionError:
         return Effect(call.name, (UNKNOWN_PEER,), notification.id)
 

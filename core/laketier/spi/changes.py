@@ -76,7 +76,7 @@ class LakeChanges(ABC):
                 (`pass_over`).
 
         Returns:
-            The plan.
+            The plan. Its `ScanPlan.snapshot_id` is that of the last version of the range, or None.
 
         Raises:
             RowsChanged: A commit deleted, updated or replaced rows, and ``skip_changes`` is false.

@@ -26,7 +26,11 @@ _ADDRESS = "ROWS_ON_A_SERVER"
 
 class Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
-        table, context, version, batches, watermark = pickle.load(self.rfile)  # noqa: S301 - of our own tests
+        asked = pickle.load(self.rfile)  # noqa: S301 - of our own tests
+        if asked is None:
+            pickle.dump("here", self.wfile)
+            return
+        table, context, version, batches, watermark = asked
         committer = kit.ManifestCommitter(FeatherTable(Path(table.location)), context)
         state = committer.open()
         answer: Any = "the table has moved on"
@@ -73,13 +77,18 @@ class Client(kit.ManifestCommitter):
         assert isinstance(state, kit.ManifestState)
         where, version = str(self.table.location), state.snapshot_id
         table = spi.TableInfo(spi.TablePath.parse("db.t"), state.metadata, state.table_uuid, where, version)
-        with socket.create_connection(("127.0.0.1", int(os.environ[_ADDRESS]))) as connection:
-            connection.sendall(pickle.dumps((table, self.context, version, batches, watermark)))
-            with connection.makefile("rb") as answers:
-                answer = pickle.load(answers)  # noqa: S301 - of our own tests
+        answer = self.ask((table, self.context, version, batches, watermark))
         if isinstance(answer, str):
             raise spi.Conflict(answer, where=where)
+        assert isinstance(answer, spi.LakeCommitResult)
         return answer
+
+    def ask(self, request: object) -> object:
+        """Each request has a connection of its own. None asks whether the server is there."""
+        with socket.create_connection(("127.0.0.1", int(os.environ[_ADDRESS]))) as connection:
+            connection.sendall(pickle.dumps(request))
+            with connection.makefile("rb") as answers:
+                return pickle.load(answers)  # noqa: S301 - of our own tests
 
 
 @hookimpl
