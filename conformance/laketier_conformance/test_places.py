@@ -44,8 +44,8 @@ def _home(lake: Lake, unproven: Callable[[str, str], None]) -> Path:
 
 
 def _is_known_elsewhere(table: Table, other: Lake) -> bool:
-    """Whether the tables of a warehouse are those of another folder, too: a server has the catalog, and the options tell
-    which one."""
+    """Whether the tables of a warehouse are those of another folder, too: a server has the catalog, and options tell
+    which one it is."""
     with suppress(LaketierError):
         return table.path in other.storage.catalog().list_tables()
     return False
