@@ -33,8 +33,8 @@ _NOWHERE = ("/dev/", "/proc/", "/sys/", "/memfd:")
 @dataclass(frozen=True)
 class Effect:
     """One call. ``on``: the files, absolute; of a send, who is at the other end. ``received``: of a send, how much came
-    from there before it, and so the same for all parts of one request; -1 of a call on files. ``connection``: of a send,
-    the number of its socket, as each request may have a connection of its own, on which nothing came before.
+    from there before it, and so the same for all parts of one request; -1 of a call on files. ``connection``: of a
+    send, the number of its socket, as each request may have a connection of its own, on which nothing came before.
     ``through``: of a call on a descriptor, a path that leads to the same file as long as the call waits.
     ``unbuffered``: what it writes is durable without a sync."""
 
