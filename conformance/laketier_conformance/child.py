@@ -332,6 +332,14 @@ def _write_much(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[st
     return {"grown": weigh.write(lake.table(request["table"]))}
 
 
+def _round_of_many(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as others
+    """A round of one task with many rows."""
+    from laketier_conformance import weigh
+
+    result = lake.table(request["table"]).publish_arrow(weigh.in_batches(weigh.MANY), token(request["epoch"]))
+    return {"outcome": result.outcome.value, "rows": result.rows}
+
+
 def _read_much(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """All rows of a large table, and by how many bytes this process grew."""
     from laketier_conformance import weigh
@@ -366,6 +374,7 @@ _REQUESTS = {
     "stage": _stage,
     "read": _read,
     "write_much": _write_much,
+    "round_of_many": _round_of_many,
     "read_much": _read_much,
     "imports": _imports,
     "live": lives.live,

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from laketier.spi import (
@@ -32,6 +33,7 @@ from laketier_conformance.interposed.supervisor import KILL
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 from laketier_conformance.seen import seen
 from laketier_conformance.suite import REFUSED
+from laketier_conformance.weigh import MANY
 
 EPOCHS = 2
 LAST = 4
@@ -100,6 +102,22 @@ def test_what_was_answered_survives(cuts: PowerCuts) -> None:
     """Creating a table and each round are durable once they are answered."""
     _made_and_filled(cuts, cut=False)
     _judge(cuts, cuts.after, is_answered=True)
+
+
+@pytest.mark.usefixtures("table")
+def test_each_file_of_a_large_task_survives(cuts: PowerCuts, lake: Lake) -> None:
+    """A writer that begins a new file when one is large syncs each of them, not the last one alone."""
+    answer = cuts.ask("round_of_many", table="db.t", epoch=0, alone=False).answer
+    expect(answer, {"outcome": RoundOutcome.PUBLISHED.value, "rows": MANY}, f"a task of {MANY} rows is published")
+    cut = cuts.after[-1]
+    cuts.put_back(cut.tree)
+    told = f"a task of {MANY} rows was published; {cut.told}"
+    try:
+        ids = lake.table("db.t").read(columns=("id",))["id"]
+    except LaketierError as error:
+        pytest.fail(f"{told}: the table can't be read: {error}")
+    found = (len(ids), pc.count_distinct(ids).as_py())
+    expect(found, (MANY, MANY), f"{told}: the rows that a reader finds, and how many are different")
 
 
 @pytest.mark.needs(Feature.PARTITIONING)

@@ -10,16 +10,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from laketier.spi import And, Feature, Leaf, Not, Op, PartitionField, Predicate, ScanPlan, ScanRequest, WriteResult
+from laketier.spi import (
+    And,
+    Feature,
+    Leaf,
+    Not,
+    Op,
+    PartitionField,
+    Predicate,
+    ScanPlan,
+    ScanRequest,
+    WriteResult,
+    WriterInitContext,
+    new_attempt_id,
+)
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Opened, Table, finished, read_plan, token
-from laketier_conformance.weigh import KEY, KEYS, LIMIT, MIB, TOTAL
+from laketier_conformance.weigh import KEY, KEYS, LIMIT, MANY, MIB, TOTAL, in_batches
 from laketier_conformance.weigh import ROWS as HEAVY
 from laketier_conformance.weigh import SCHEMA as WIDE
 
-ROWS = 1_100_001
-"""More than a million, and than 2**20: the rows of a row group in many formats, and of a file in some."""
+ROWS = MANY
 BATCH = 100_003
 IDS = pa.schema([pa.field("id", pa.int64(), nullable=False)])
 TEXTS = IDS.append(pa.field("text", pa.string()))
@@ -80,6 +92,22 @@ def test_more_than_a_million_rows_of_one_task(million: Million) -> None:
     nothing = source.plan(ScanRequest(columns=()))
     counts = [batch.num_rows for split in nothing.splits for batch in source.read(split, nothing.schema)]
     expect(sum(counts), ROWS, f"{ROWS} rows are counted without a column")
+
+
+def test_an_abort_of_a_large_task(million: Million) -> None:
+    """What is written into several files, as one would be too large, is deleted with all of them."""
+    table = million.table
+    before = table.lake.files()
+    for completed in (False, True):
+        writer = table.factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
+        for ids in in_batches(ROWS):
+            writer.write(ids)
+        if completed:
+            writer.complete()
+        writer.abort()
+        done = "completed" if completed else "written"
+        left = table.lake.files() - before
+        expect(left, set(), f"files that are left of a task of {ROWS} rows that was aborted when it had {done} them")
 
 
 EDGES = (0, 65_535, 65_536, 122_879, 122_880, 131_072, 524_288, 999_999, 1_000_000, 2**20 - 1, 2**20, ROWS - 1)

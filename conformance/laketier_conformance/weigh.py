@@ -15,6 +15,8 @@ MIB = 1 << 20
 TOTAL, LIMIT = 512 * MIB, 480 * MIB
 """Bytes that are written and read, and the most that a process may grow by. What is collected for large row groups or
 read ahead stays below it in the formats that were tried; who holds everything takes all of the total."""
+MANY = 1_100_001
+"""More rows than a million, and than 2**20: the rows of a row group in many formats, and of a file in some."""
 SCHEMA = pa.schema([("id", pa.int64()), ("pad", pa.string())])
 KEY = pa.field("key", pa.int32())
 KEYS = 48
@@ -32,6 +34,12 @@ def batches() -> Iterator[pa.RecordBatch]:
         pad = pa.Array.from_buffers(pa.string(), _ROWS, [None, offsets, content])
         ids = pa.array(range(number * _ROWS, (number + 1) * _ROWS), pa.int64())
         yield pa.record_batch([ids, pad], schema=SCHEMA)
+
+
+def in_batches(rows: int) -> Iterator[pa.RecordBatch]:
+    """So many ids, from 0 on."""
+    ids = pa.array(range(rows), pa.int64())
+    return (pa.record_batch({"id": ids.slice(start, _ROWS)}) for start in range(0, rows, _ROWS))
 
 
 def in_partitions() -> Iterator[pa.RecordBatch]:

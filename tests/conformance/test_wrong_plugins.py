@@ -70,6 +70,7 @@ HELPERS = {
     "local",
     "locking",
     "leaving",
+    "rolling",
 }
 
 
