@@ -107,13 +107,15 @@ def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
 
 
 def _publish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """One bare publish of a message, without the loop. ``certain``: whether its error says that nothing landed."""
+    """One bare publish of a message, without the loop, and without a pipeline for a ``batch``. ``certain``: whether its
+    error says that nothing landed."""
     table = lake.table(request["table"])
     try:
         with closing(table.committer(commit_id=request["commit"])) as committer:
             state = committer.open()
             staged = unpack(table.factory.write_result_serializer, base64.b64decode(request["message"]))
-            committer.publish(state, [staged], Watermark(token(request["epoch"]), request["commit"]))
+            mark = None if request.get("batch") else Watermark(token(request["epoch"]), request["commit"])
+            committer.publish(state, [staged], mark)
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
         return {"failed": f"{type(error).__name__}: {error}", "certain": isinstance(error, Conflict | Refused)}
     return {"published": request["epoch"]}

@@ -1,4 +1,5 @@
-"""Import a module, and tell which packages that imported, and which settings of the process it changed:
+"""Import a plugin's module, ask it for its format, and tell which packages that imported, and which settings of the
+process it changed:
 ``python -m laketier_conformance.imported <module>``. The last line of the output is the answer, as JSON."""
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from laketier_conformance import started
 _NUMPY = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 """Before anybody imported it."""
 
+
+HOOK = "laketier_format"
 
 SETTINGS: dict[str, Callable[[], object]] = {
     "the handlers of the root logger": lambda: logging.root.handlers,
@@ -62,12 +65,13 @@ def settings() -> dict[str, str]:
 
 
 def main(module: str) -> None:
-    """Tell the packages that ``module`` imports, and the settings that it changes, before and after. Variables of
-    the environment by their names only."""
+    """Tell the packages that ``module`` imports, by itself or in its hook, and the settings that it changes, before and
+    after. Variables of the environment by their names only."""
     for name in ("laketier.registry", "laketier.spi", "laketier.config", "pyarrow.fs", "pyarrow.compute"):
         importlib.import_module(name)  # the core has these when it loads a plugin
     modules, variables, before = set(sys.modules), dict(os.environ), settings()
-    importlib.import_module(module)
+    imported = importlib.import_module(module)
+    getattr(imported, HOOK, lambda: None)()  # which the core calls as soon as it has the module
     after, now = settings(), dict(os.environ)
     changed = {name: [before[name], after[name]] for name in before if before[name] != after[name]}
     for name in sorted({each for each, _ in variables.items() ^ now.items()}):

@@ -16,7 +16,7 @@ from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Feature, LaketierError, PartitionField, Refused, WriteMode, WriteResult, unpack
 from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.hostile import paths
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.outside import Surroundings, everything, touched
@@ -102,7 +102,9 @@ def test_a_forged_result_is_not_published(table: Table, around: Surroundings | N
 
 def of_others(around: Surroundings | None, staged: WriteResult, *others: WriteResult) -> list[str]:
     """Files in the table that ``staged`` did not stage: those of ``others``, and where they can be listed all that are
-    there, live ones and the table's own documents."""
+    there, live ones, the table's own documents, and one that nobody staged: as large as it should be, with a name that
+    no writer gives."""
+    _put_a_stray(around, staged.files[0].path)
     own = {file.path for file in staged.files}
     found = {file.path for result in others for file in result.files}
     if around is not None:
@@ -110,14 +112,22 @@ def of_others(around: Surroundings | None, staged: WriteResult, *others: WriteRe
     return sorted(found - own)
 
 
+def _put_a_stray(around: Surroundings | None, path: str) -> None:
+    """A copy of the file, beside it, as another program may leave one there."""
+    file = None if around is None else around.folder / path
+    if file is not None and file.is_file():
+        apart.copy(file, file.with_name(f"stray{''.join(file.suffixes)}"))
+
+
 def test_a_forged_result_deletes_no_other_file_of_the_table(table: Table, around: Surroundings | None) -> None:
     """The others may be live, or the table's log."""
     live = table.staged(ids_of(0))
     table.commit([live], token(0))
     staged, other = table.staged(ids_of(1)), table.staged(ids_of(2))
+    theirs = of_others(around, staged, live, other)
     before = {} if around is None else around.all()
     committer = table.committer()
-    for path in of_others(around, staged, live, other):
+    for path in theirs:
         committer.discard([forged(staged, path)])
         expect(
             touched(before, {} if around is None else around.all()),
@@ -149,6 +159,27 @@ def test_a_forged_result_publishes_no_other_file_of_the_table(table: Table, arou
         RoundOutcome.PUBLISHED,
         "the outcome of the next round after results with files of others were refused",
     )
+
+
+def test_what_a_result_says_of_a_file_is_of_another_one(table: Table) -> None:
+    """What a format tells itself of a file (`StagedFile.payload`) comes from outside, too. It is refused, or the rows
+    that come are those of the file that the path names: others would come before their own round, or once more."""
+    live = table.staged(ids_of(0))
+    table.commit([live], token(0))
+    rows = ids_of(0)
+    for number, whose in enumerate(("that is in the table", "that another attempt staged"), start=1):
+        own = table.staged(ids_of(number))
+        other = live if number == 1 else table.staged(ids_of(9))
+        said = [replace(file, payload=theirs.payload) for file, theirs in zip(own.files, other.files, strict=True)]
+        doing = f"a result is published whose payload is of a file {whose}"
+        try:
+            table.commit([replace(own, files=tuple(said))], token(number))
+            rows = rows + ids_of(number)
+        except Refused:
+            table.commit([table.staged(())], token(number))
+        except LaketierError as error:
+            pytest.fail(f"{doing}: expected Refused, or the rows of its own file, and found {told(error)}")
+        expect(table.ids, sorted(rows), f"rows after {doing}")
 
 
 @pytest.mark.parametrize(

@@ -91,14 +91,20 @@ def test_importing_the_plugin_imports_no_engine(imported: tuple[str, list[str], 
     packages = {name for name in answer["packages"] if not name.startswith("__")} - own
     engines = set(harness.engine_modules)
     heavy = packages & engines if engines else packages
-    assert not heavy, f"importing {module} imports {sorted(heavy)}: do that inside methods"
+    assert not heavy, (
+        f"importing {module}, and asking it for its format, imports {sorted(heavy)}: do that inside methods"
+    )
 
 
 def test_importing_the_plugin_changes_no_settings(imported: tuple[str, list[str], Any]) -> None:
     """Logging, warnings, signals, the environment and the like are the application's, on drivers and on executors."""
     module, printed, answer = imported
-    expect(answer["changed"], {}, f"settings of the process that importing {module} changes, before and after")
-    expect(printed, [], f"lines that importing {module} prints")
+    expect(
+        answer["changed"],
+        {},
+        f"settings of the process that importing {module}, and its hook, change, before and after",
+    )
+    expect(printed, [], f"lines that importing {module}, and its hook, print")
 
 
 def test_opening_a_warehouse_makes_nothing(lake: Lake) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import DeliveryLevel, new_attempt_id
+from laketier.spi import DeliveryLevel, Feature, new_attempt_id, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.delivery import made_whole
@@ -177,26 +177,37 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
 
 
 @pytest.mark.parametrize(
-    ("error", "only"),
-    [(errno.EIO, None), (errno.ETIMEDOUT, CHANGES_OF_NAMES), (errno.EACCES, CHANGES_OF_NAMES)],
+    ("error", "only", "known"),
+    [
+        (errno.EIO, None, True),
+        (errno.ETIMEDOUT, CHANGES_OF_NAMES, True),
+        (errno.EACCES, CHANGES_OF_NAMES, False),
+    ],
     ids=["error", "time-out", "denied"],
 )
 def test_an_error_of_an_effect_is_no_conflict(
-    table: Table, runs: Interposed, error: int, only: Container[str] | None, unproven: Callable[[str, str], None]
+    table: Table,
+    runs: Interposed,
+    error: int,
+    only: Container[str] | None,
+    known: bool,
+    unproven: Callable[[str, str], None],
 ) -> None:
     """Each effect of a bare publish fails, each change of a name times out or is denied, and nobody else commits. So
-    publish answers and has landed, or raises an error from which nobody can tell: a conflict or a refusal would say
-    that its files may be deleted."""
+    publish answers and has landed, once, or raises an error from which nobody can tell: a conflict or a refusal would
+    say that its files may be deleted. The one that is denied is of no pipeline, as a batch is."""
     staged: dict[int, list[int]] = {}
 
     def publish(number: int) -> dict[str, Any]:
         staged[number] = ids_of(number)
         message = base64.b64encode(table.stage(ids_of(number))).decode()
         commit = new_attempt_id()
-        return {"do": "publish", "table": "db.t", "epoch": number, "commit": commit, "message": message}
+        asked = {"do": "publish", "table": "db.t", "epoch": number, "commit": commit, "message": message}
+        return asked if known else {**asked, "batch": True}
 
     rows: list[int] = []
     exactly_once = table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
+    commits = _commits(table)
     for number, run in enumerate(failed_at_each(runs, publish, error, only)):
         told = runs.told(run, f"{errno.errorcode[error]} from")
         assert run.answer is not None, f"{told}: the process died"
@@ -208,8 +219,11 @@ def test_an_error_of_an_effect_is_no_conflict(
         landed = found == whole if exactly_once else {*staged[number]} <= {*found}
         assert said or landed, f"{told}: publish told of a success, and it did not land: found {found}"
         rows = found
+        before, commits = commits, _commits(table)
+        if exactly_once and before is not None and commits is not None:
+            expect(commits - before, int(landed), f"{told}: commits of one publish")
         mark = table.watermark()
-        if exactly_once:
+        if exactly_once and known:
             epoch = None if mark is None else mark.token.epoch
             assert (epoch == number) is landed, f"{told}: rows {found}, and the watermark is of epoch {epoch}"
     last, found = max(staged), table.ids
@@ -219,6 +233,12 @@ def test_an_error_of_an_effect_is_no_conflict(
         assert {*staged[last]} <= {*found}, f"rows of a publish that nothing came upon are there: found {found}"
     if len(staged) == 1:
         unproven("errors of effects that are no conflict", "the kernel saw no such call of a publish")
+
+
+def _commits(table: Table) -> int | None:
+    """So many are in the history; None where there is none."""
+    known = support_of(table.lake.plugin.features, Feature.HISTORY).full
+    return len(table.history.snapshots(1_000)) if known else None
 
 
 def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:
