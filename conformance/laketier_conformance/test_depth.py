@@ -32,8 +32,9 @@ from laketier_conformance.outside import local_folder
 FEW, MORE = 31, 36
 OTHERS = 900_000
 """From this id on rows are of commits that came later."""
-TASKS = 60
-"""Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50."""
+TASKS = 105
+"""Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50. And past those that are
+commonly the most of one request: 64, 100."""
 
 
 def foreign_commits(table: Table, numbers: range) -> None:

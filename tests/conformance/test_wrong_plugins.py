@@ -187,7 +187,9 @@ def test_the_correct_one_passes_the_same_tests(costly: bool, each: int, run_suit
     others = (*OF_INDEXES, *OF_LAYOUTS, *IN_A_STORE)
     asked = {test for test, _ in CAUGHT_BY.values() if not test.startswith(others)}
     tests = sorted(test for test in asked if _is_costly(test) is costly)[::each]
-    run = run_suite("correct", tests, offers={"correct": "correctly_made"}, arguments=_lanes(tests))
+    made = {"correct": "correctly_made"}
+    harnesses = {"correct": "correctly_made:Harness"}
+    run = run_suite("correct", tests, offers=made, harnesses=harnesses, arguments=_lanes(tests))
     unseen = why_not() is not None
     expected = {test: "not interposed" if unseen and test.startswith(INTERPOSED) else "passed" for test in tests}
     assert {test: run.outcome(test) for test in tests} == expected, run.output

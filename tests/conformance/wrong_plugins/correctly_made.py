@@ -8,6 +8,10 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 
+class Harness:
+    engine_modules = ("deltalake",)
+
+
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
     return richer("correct")

@@ -8,7 +8,11 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_declaration.py::test_importing_the_plugin_imports_no_engine"
-SAYS = "and asking it for its format, imports ['deltalake"
+SAYS = "and asking it for its format, imports ['deltalake']"
+
+
+class Harness:
+    engine_modules = ("deltalake",)
 
 
 @hookimpl
