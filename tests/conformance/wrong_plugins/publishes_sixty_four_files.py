@@ -1,4 +1,4 @@
-"""A commit is one request, which names so many files. What is beyond them waits for a second one, which nobody makes."""
+"""A commit is one request, which names so many files. What is beyond them waits for a second one that nobody makes."""
 
 from __future__ import annotations
 
