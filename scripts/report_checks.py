@@ -53,6 +53,7 @@ class Report(_Strict):
     at: AwareDatetime
     seconds: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
     seeds: dict[str, list[int]]
+    options: list[str] = []
     lanes: Annotated[list[Literal[LANES]], Field(min_length=1)]
     delivery: Literal[tuple(level.value for level in DeliveryLevel)]
     features: dict[Literal[tuple(feature.value for feature in Feature)], str]

@@ -90,6 +90,11 @@ class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Con
         raise AssertionError(f"{self._doing}: expected {names}, found {told(error)}") from error
 
 
+def shown(value: object) -> str:
+    """A value of any kind, in few words."""
+    return "None" if value is None else f"{_short.repr(value)} ({type(value).__name__})"
+
+
 def told(error: BaseException) -> str:
     """An error in a line."""
     lines = str(error).strip().splitlines()

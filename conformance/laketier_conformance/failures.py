@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
-import sysconfig
+import shutil
+import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from laketier.cli.pages import page
 from laketier_conformance.expect import told
 from laketier_conformance.rules import rule_of
 from laketier_conformance.words import plainly
@@ -16,11 +19,17 @@ from laketier_conformance.words import plainly
 SAYS = "laketier_says"
 """Name of a test's property: the sentence of its failure."""
 _HERE = Path(__file__).parent
-_CHECKOUT = _HERE.parents[1]
-_DOCUMENTS = Path(sysconfig.get_path("data"), "share", "doc", "laketier")
 _LONGEST = 600
-_DRAWN = "test_operations.py::"
+_DRAWN = ("test_dropped.py", "test_looks.py", "test_meanwhile.py", "test_operations.py", "test_store_faults.py")
 """Tests whose steps are drawn by a seed."""
+_IN_LANES = "test_spark.py"
+"""Tests that are left out in another lane."""
+_KEPT = "--lake-warehouse="
+
+
+def ended_in(test: str, told: str) -> str:
+    """The sentence for a test whose process ended in it. ``told`` is who saw it, and how it ended."""
+    return _cut(f"the process ended in {test} ({told}): a plugin never ends the process that it works in")
 
 
 def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
@@ -35,11 +44,28 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
 
 
 def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:
-    """The command that runs one test again, for a shell. ``options`` are pytest's."""
-    drawn = test.startswith(_DRAWN)
-    given = [option for option in options if drawn or not option.startswith("--lake-seed=")]
-    command = ["laketier", "conformance", format, "--test", test, *(["--", *given] if given else [])]
-    return shlex.join(command)
+    """The command that runs one test again, for a shell. ``options`` are pytest's, with which it was run."""
+    file = test.partition("::")[0]
+    of_others = [*([] if file in _DRAWN else ["--lake-seed="]), *([] if file == _IN_LANES else ["--lake-lanes="])]
+    given = [_quoted(option) for option in options if not option.startswith(tuple(of_others))]
+    command = shlex.join([*_program(), "conformance", format, "--test", test])
+    return " ".join([command, "--", *given]) if given else command
+
+
+def _quoted(option: str) -> str:
+    """A warehouse that was kept has tables already: each run again has a new folder beside it, on the same disk."""
+    if option.startswith(_KEPT):
+        return f'{_KEPT}"$(mktemp -d {shlex.quote(f"{option.removeprefix(_KEPT)}.XXXXXX")})"'
+    return shlex.quote(option)
+
+
+@cache
+def _program() -> tuple[str, ...]:
+    """By its name alone where a shell finds the one of this environment."""
+    beside, found = Path(sys.executable).with_name("laketier"), shutil.which("laketier")
+    if not beside.is_file():
+        return ("laketier",) if found else (sys.executable, "-c", "from laketier.cli.app import main; main()")
+    return ("laketier",) if found and Path(found).absolute() == beside.absolute() else (str(beside),)
 
 
 def explained(format: str, test: str, says: str, options: tuple[str, ...] = ()) -> str:
@@ -50,14 +76,6 @@ def explained(format: str, test: str, says: str, options: tuple[str, ...] = ()) 
         lines.insert(0, f"rule   {rule.id}: {rule.sentence}")
         lines.append(f"guide  {page(rule.guide)}")
     return "\n".join([*lines, f"again  {again(format, test, options)}"])
-
-
-def page(link: str) -> str:
-    """Where to read a page of the guide: its path in a checkout, or else the file that came with laketier's wheel."""
-    name, _, anchor = link.partition("#")
-    if not _CHECKOUT.joinpath(name).is_file() and _DOCUMENTS.joinpath(name).is_file():
-        return f"{_DOCUMENTS / name}#{anchor}" if anchor else str(_DOCUMENTS / name)
-    return link
 
 
 def plain(format: str, test: str, options: tuple[str, ...] = ()) -> dict[str, Any]:

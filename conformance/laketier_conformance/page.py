@@ -83,6 +83,8 @@ def _run(report: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "seconds of all processes", str(report["seconds"])
     for what, (first, last) in report["seeds"].items():
         yield f"seeds of {what}", f"{first} to {last}"
+    if report.get("options"):
+        yield "options", " ".join(report["options"])
     yield from report["versions"].items()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from datetime import date
 from pathlib import Path
@@ -84,6 +85,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=COMMITS,
         help="commits of others between a pipeline's epoch and its replay (default: %(default)s)",
     )
+    # Of `laketier conformance`: the test that has begun is written there, for who sees the process end without a word.
+    group.addoption("--lake-underway", metavar="FILE", help=argparse.SUPPRESS)
     group.addoption(
         "--lake-seed",
         metavar="N",
@@ -198,6 +201,9 @@ def _options(config: pytest.Config) -> tuple[str, ...]:
     given = [] if schedules == SCHEDULES else [f"--lake-schedules={schedules}"]
     given += [] if steps == STEPS else [f"--lake-steps={steps}"]
     commits = config.getoption("lake_commits")
+    lanes, kept = config.getoption("lake_lanes"), config.getoption("lake_warehouse")
+    given += [] if lanes == ",".join(LANES) else [f"--lake-lanes={lanes}"]
+    given += [] if kept is None else [f"--lake-warehouse={Path(kept).absolute()}"]
     endpoint = config.getoption("lake_s3_endpoint")
     given += [] if endpoint is None else [f"{S3_ENDPOINT}={endpoint}"]
     given += [] if commits == COMMITS else [f"--lake-commits={commits}"]

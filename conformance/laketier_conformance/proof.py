@@ -54,11 +54,12 @@ class Proof:
         """Take the report of one phase of a test."""
         self.results.setdefault(test, Result(test)).add(report, refused)
 
-    def close(self, exit_status: int) -> Verdict:
-        """Judge. ``exit_status`` is the run's, which a failure of any of its formats raises."""
-        self.verdict = judge(self.results.values(), self._expected, exit_status)
+    def close(self, exit_status: int, underway: Collection[str] = ()) -> Verdict:
+        """Judge. ``exit_status`` is the run's, which a failure of any of its formats raises. ``underway`` are the tests
+        that had begun when it ended."""
+        self.verdict = judge(self.results.values(), self._expected, exit_status, underway)
         if self._chosen:
-            self.of_chosen = judge(self.results.values(), self._chosen, exit_status)
+            self.of_chosen = judge(self.results.values(), self._chosen, exit_status, underway)
         return self.verdict
 
     @property
@@ -88,6 +89,7 @@ class Proof:
             "at": self._began.isoformat(timespec="seconds"),
             "seconds": round(sum(result.seconds for result in self.results.values()), 1),
             "seeds": {"schedules": [0, self._schedules - 1]},
+            "options": [option for option in self._options if not option.startswith("--lake-warehouse=")],
             "lanes": list(self._lanes),
             "delivery": self.plugin.delivery.value,
             "features": {
@@ -127,8 +129,8 @@ class Proof:
 
         _put(file, page(self.report()))
 
-    def tell(self, terminalreporter: Any) -> None:
-        """Print the verdict and what led to it."""
+    def tell(self, terminalreporter: Any, explain: bool = False) -> None:
+        """Print the verdict and what led to it. ``explain`` failures here, where pytest was told to print none."""
         if self.verdict is None:
             return
         report = self.report()
@@ -150,10 +152,15 @@ class Proof:
             terminalreporter.line(f"  interposed in part: {line}")
         for line in (self.of_chosen or self.verdict).why:
             terminalreporter.line(f"  {plainly(line)}")
+        for test in sorted(name for name, result in self.results.items() if explain and result.outcome == "failed"):
+            told = failures.explained(self.plugin.identifier, test, self.results[test].detail, self._options)
+            for line in (test, *told.splitlines()):
+                terminalreporter.line(f"  {plainly(line)}")
         for feature, reason in report["unproven"].items():
             terminalreporter.line(f"  declared, not shown: {feature} ({reason})")
         told = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
         terminalreporter.line(f"  with {told}")
+        terminalreporter.line(f"  run with {' '.join(report['options'])}")
         said = self.verdict.name
         if self.as_asked and not self.verdict.conformant:
             said = f"none, as only {len(self._chosen)} of {len(self._expected)} tests were asked for, and none failed"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Generator, Iterable, Mapping
+import functools
+import inspect
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, UnsupportedType, support_of
+from laketier_conformance import answers
 from laketier_conformance.expect import NotShown
-from laketier_conformance.failures import SAYS, explained, sentence_of
+from laketier_conformance.failures import SAYS, again, ended_in, explained, sentence_of
 from laketier_conformance.manifest import expected_tests, name_of
 from laketier_conformance.proof import Proof
 from laketier_conformance.verdict import FAIL, FEATURES, UNPROVEN
@@ -44,6 +48,10 @@ class Suite:
         self._options = options
         self._files, self._pages = files, pages
         self._unwritten: list[str] = []
+        self._underway: dict[str, None] = {}
+        """The tests that began and have not ended, by their node ids."""
+        underway = config.getoption("lake_underway")
+        self._told_underway = None if underway is None else Path(underway)
         if self._reports:
             for option, given in (("report", files), ("page", pages)):
                 for file in given.values():
@@ -52,6 +60,8 @@ class Suite:
             name: Proof(name, lanes, self._expected, options, config.getoption("lake_schedules"), self._chosen)
             for name in names
         }
+        for proof in self.proofs.values():
+            answers.watch(proof.plugin)
 
     def plugin_of(self, name: str) -> LakeStoragePlugin:
         """The plugin of one of the formats under test."""
@@ -115,6 +125,19 @@ class Suite:
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         """A test that needs what the format does not have must end in the refusal of just that. One that can't show
         here what the format declares has nothing to say of it, and the report tells why."""
+        if NAME not in dict(pyfuncitem.user_properties):
+            return (yield)
+        with _really_called(pyfuncitem):
+            result = yield from self._refused_or_passed(pyfuncitem)
+        if answers.WRONG:
+            pytest.fail(answers.WRONG[0])
+        return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        answers.WRONG.clear()
+
+    def _refused_or_passed(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         needed: set[Feature] = set()
         for marker in pyfuncitem.iter_markers("needs"):
             needed |= set(marker.args)
@@ -152,9 +175,11 @@ class Suite:
         """A failure says which rule was broken, what was found, and how to run it again."""
         report = yield
         told = dict(item.user_properties)
-        if report.failed and call.excinfo is not None and NAME in told:
-            says = sentence_of(call.excinfo)
+        if not report.skipped and call.excinfo is not None and NAME in told:
+            says = plainly(answers.WRONG[0]) if answers.WRONG else sentence_of(call.excinfo)
             report.user_properties.append((SAYS, says))
+            # Kept with the test, too: whoever runs it again, or calls its report one of success, makes it no better.
+            item.user_properties.append((SAYS, says))
             text = explained(str(told[FORMAT]), str(told[NAME]), says, self._options)
             report.sections.append(("rule of the contract", text))
         if NAME in told:
@@ -164,18 +189,34 @@ class Suite:
 
     # -- results ----------------------------------------------------------------------------------------------------
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._underway[nodeid] = None
+        whose = None if self._told_underway is None else self._known(nodeid)
+        if whose is not None and self._told_underway is not None:
+            self._told_underway.write_text("\n".join((whose[1], again(*whose, self._options))), encoding="utf-8")
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self._underway.pop(nodeid, None)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = dict(report.user_properties)
         whose = (str(told[FORMAT]), str(told[NAME])) if NAME in told else self._failure_of(report)
         if whose is not None:
+            if NAME not in told:
+                says = ended_in(whose[1], plainly(str(report.longrepr)))
+                report.user_properties.append((SAYS, says))
+                report.sections.append(("rule of the contract", explained(*whose, says, self._options)))
             refused = told.get(REFUSED)
             self.proofs[whose[0]].add(whose[1], report, None if refused is None else str(refused))
 
     def _failure_of(self, report: pytest.TestReport) -> tuple[str, str] | None:
         """The test that ended its process, which xdist reports by its node id alone. Only a failure is believed."""
-        if not report.failed:
-            return None
-        whose = self.parted(report.nodeid)
+        return self._known(report.nodeid) if report.failed else None
+
+    def _known(self, nodeid: str) -> tuple[str, str] | None:
+        """A format and a test of the suite, by a node id alone."""
+        whose = self.parted(nodeid)
         if whose is None:
             return None
         known = (test for test in self._expected if whose[1] == test or whose[1].endswith(f"/{test}"))
@@ -198,7 +239,8 @@ class Suite:
         if not self._reports or session.config.getoption("collectonly"):
             return
         for name, proof in self.proofs.items():
-            verdict = proof.close(int(exitstatus))
+            whose = [self._known(nodeid) for nodeid in self._underway]
+            verdict = proof.close(int(exitstatus), [each[1] for each in whose if each is not None and each[0] == name])
             try:
                 if name in self._files:
                     proof.write(self._files[name])
@@ -211,10 +253,38 @@ class Suite:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        given = terminalreporter.config.option
+        hidden = given.tbstyle in ("no", "line") or given.showcapture != "all"
         for proof in self.proofs.values():
-            proof.tell(terminalreporter)
+            proof.tell(terminalreporter, hidden)
         for line in self._unwritten:
             terminalreporter.line(plainly(line), red=True)
+
+
+@contextmanager
+def _really_called(item: pytest.Function) -> Iterator[None]:
+    """A test that passes is the suite's own, and was called: a hook of somebody else's may answer in its place."""
+    function, calls = item.obj, 0
+    if not _is_ours(Path(inspect.unwrap(function).__code__.co_filename)):
+        pytest.fail(
+            "the function of this test was replaced by one that is not of the suite: leave its tests as they are"
+        )
+
+    @functools.wraps(function)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return function(*arguments, **named)
+
+    item.obj = counted
+    try:
+        yield
+    finally:
+        item.obj = function
+    if not calls:
+        pytest.fail(
+            "the function of this test was never called: a conftest.py or another plugin of pytest took its place"
+        )
 
 
 def _features(item: pytest.Item) -> list[str]:

@@ -67,7 +67,8 @@ class Result:
                 self.unseen[str(value)] = None
             elif name == STRIDES:
                 self.strides[str(value)] = None
-        if report.outcome not in ("passed", "skipped") or hasattr(report, "wasxfail"):
+        failed = any(name == SAYS for name, _ in report.user_properties)
+        if failed or report.outcome not in ("passed", "skipped") or hasattr(report, "wasxfail"):
             # xfail, also the imperative one, is no way to refuse; and what has to be run again ("rerun") has failed.
             self.outcome = "failed"
             self.detail = self.detail or _told(report)
@@ -102,7 +103,9 @@ class Verdict:
         return self.name in COMPLETE
 
 
-def judge(results: Iterable[Result], expected: Collection[str], exit_status: int) -> Verdict:
+def judge(
+    results: Iterable[Result], expected: Collection[str], exit_status: int, underway: Collection[str] = ()
+) -> Verdict:
     """Conformant: all expected tests ran, and each passed or was refused as declared; "without effects" where the
     system kept the suite from interposing, "with unseen effects" where the format has some that can't be interposed.
     Partial: some did not run, and nothing failed. Else fail: a run without any result shows nothing, and of a failure
@@ -125,7 +128,7 @@ def judge(results: Iterable[Result], expected: Collection[str], exit_status: int
     broken = exit_status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
     nameless = exit_status == pytest.ExitCode.TESTS_FAILED and not failed and bool(missing)
     if broken or nameless:
-        why.append(f"pytest ended with exit code {exit_status}")
+        why.append(f"pytest ended with exit code {exit_status}{''.join(f', in {test}' for test in sorted(underway))}")
     wrong = failed or unknown or broken or nameless or not found
     without = any(not found[name].unseen for name in blind)
     complete = WITHOUT_EFFECTS if without else UNSEEN_EFFECTS if unseen else CONFORMANT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from datetime import datetime
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from conformance_runs import FEATHER, HERE, Run, offered, suite_in
+from laketier.cli import pages
 from laketier.spi import FULL, Feature, PluginError, unsupported
 from laketier_conformance import failures
 from laketier_conformance.failures import SAYS, again
@@ -34,13 +36,13 @@ NAMES = ("a.py::one", "a.py::two")
 def test_the_guide_is_where_the_author_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a checkout, or among the files of a wheel."""
     link = "docs/authors/guide.md#7-the-source"
-    assert failures.page(link) == link
-    monkeypatch.setattr(failures, "_CHECKOUT", tmp_path)
-    monkeypatch.setattr(failures, "_DOCUMENTS", tmp_path / "share")
-    assert failures.page(link) == link, "it is nowhere"
+    assert pages.page(link) == link
+    monkeypatch.setattr(pages, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(pages, "_DOCUMENTS", tmp_path / "share")
+    assert pages.page(link) == link, "it is nowhere"
     (tmp_path / "share/docs/authors").mkdir(parents=True)
     (tmp_path / "share/docs/authors/guide.md").touch()
-    assert failures.page(link) == f"{tmp_path}/share/docs/authors/guide.md#7-the-source"
+    assert pages.page(link) == f"{tmp_path}/share/docs/authors/guide.md#7-the-source"
 
 
 def results(*outcomes: str) -> list[Result]:
@@ -72,6 +74,10 @@ def test_judge(outcomes: tuple[str, ...], code: int, verdict: str) -> None:
     judged = judge(results(*outcomes), NAMES, code)
     assert judged.name == verdict
     assert bool(judged.why) == (verdict != "conformant")
+
+
+def test_a_run_that_was_broken_off_says_where() -> None:
+    assert judge(results("passed"), NAMES, 2, [NAMES[1]]).why[-1] == f"pytest ended with exit code 2, in {NAMES[1]}"
 
 
 @pytest.mark.parametrize(
@@ -264,12 +270,50 @@ def test_tests_that_are_asked_for_give_no_verdict(run_suite) -> None:  # type: i
     assert "not run: " not in run.output
 
 
+def of(command: str) -> str:
+    """A command without the program, which is told by its path where a shell does not find it."""
+    return command.partition(" conformance ")[2]
+
+
 def test_steps_that_were_drawn_are_drawn_again() -> None:
     """By the seed of the run; other tests draw nothing from it."""
     drawn = ("--lake-steps=2", "--lake-seed=7")
-    assert again("f", "test_operations.py::test_a", drawn).endswith("::test_a -- --lake-steps=2 --lake-seed=7")
-    assert again("f", "test_rounds.py::test_a", drawn).endswith("::test_a -- --lake-steps=2")
-    assert again("f", "test_rounds.py::test_a", drawn[1:]).endswith("::test_a")
+    files = [path for path in MANIFEST.parent.glob("test_*.py") if "lake_seed" in path.read_text(encoding="utf-8")]
+    assert len(files) > 3
+    for file in files:
+        assert of(again("f", f"{file.name}::test_a", drawn)).endswith("::test_a -- --lake-steps=2 --lake-seed=7")
+    assert of(again("f", "test_rounds.py::test_a", drawn)).endswith("::test_a -- --lake-steps=2")
+    assert of(again("f", "test_rounds.py::test_a", drawn[1:])).endswith("::test_a")
+
+
+def test_tests_of_a_lane_are_run_in_it_again() -> None:
+    """Whatever the author's own configuration says; other tests are in each lane."""
+    lanes = ("--lake-lanes=bare,spark-split",)
+    assert of(again("f", "test_spark.py::test_a", lanes)) == f"f --test test_spark.py::test_a -- {lanes[0]}"
+    assert of(again("f", "test_rounds.py::test_a", lanes)) == "f --test test_rounds.py::test_a"
+
+
+def test_a_test_is_run_again_on_the_disk_of_its_warehouse(tmp_path: Path) -> None:
+    """In a folder of its own each time: the one of the first run has tables."""
+    kept = tmp_path / "it's a $HOME"
+    command = again("f", "test_rounds.py::test_a", (f"--lake-warehouse={kept}",))
+    words = f"printf '%s\\n' {of(command)}"
+    said = [subprocess.run(words, shell=True, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    folders = [Path(each.splitlines()[-1].removeprefix("--lake-warehouse=")) for each in said]
+    assert len(set(folders)) == 2
+    for folder in folders:
+        assert (folder.parent, folder.is_dir()) == (tmp_path, True)
+        assert folder.name.startswith("it's a $HOME.")
+
+
+@pytest.mark.parametrize("on_the_path", [False, True])
+def test_the_command_is_found(on_the_path: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an environment that is not activated the shell knows no program, or another environment's."""
+    programs = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(programs if on_the_path else tmp_path))
+    failures._program.cache_clear()
+    assert shlex.split(again("f", "a.py::t"))[0] == ("laketier" if on_the_path else str(programs / "laketier"))
+    failures._program.cache_clear()
 
 
 def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -282,7 +326,7 @@ def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None: 
     assert "rule   confinement: A result, a listing or a link" in first.output
     assert f"found  {failed['detail']}" in first.output
     assert f"again  {failed['again']}" in first.output
-    assert failed["again"] == f"laketier conformance {wrong} --test '{ODD}'"
+    assert of(failed["again"]) == f"{wrong} --test '{ODD}'"
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -301,7 +345,7 @@ def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None: 
 )
 def test_a_command_is_quoted(test: str) -> None:
     said = subprocess.run(f"printf '%s\\n' {again('f', test)}", shell=True, capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == ["laketier", "conformance", "f", "--test", test]
+    assert said.stdout.splitlines()[1:] == ["conformance", "f", "--test", test]
 
 
 def test_the_page_is_one_file_for_everybody(two_tests: tuple[Run, Path]) -> None:
@@ -403,7 +447,10 @@ def test_several_formats_in_one_run_on_several_processes(run_suite) -> None:  # 
         "wrong-counts": ["failed", "passed"],
         "ends-its-process": ["failed", "passed"],
     }, run.output
-    assert "crashed while running" in run.reports["ends-its-process"]["results"][tests[0]]["detail"]
+    crashed = run.reports["ends-its-process"]["results"][tests[0]]
+    assert crashed["detail"].startswith(f"the process ended in {tests[0]} (worker 'gw")
+    assert f"found  {crashed['detail']}" in run.output
+    assert f"again  {crashed['again']}" in run.output
     assert [report["verdict"] for report in run.reports.values()] == ["fail", "fail", "fail"]
     assert [report["format"] for report in run.reports.values()] == list(offers)
 

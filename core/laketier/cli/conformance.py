@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from laketier.cli.shown import say
 from laketier.registry import load_format
 from laketier.spi import ConfigError
 
+_HANGS_SECONDS = 300
 EPILOG = "Example: [bold]laketier conformance my-format --report report.json -- -x[/]"
 
 
@@ -58,12 +60,29 @@ def conformance(
         written.unlink(missing_ok=True)
         command += [f"--lake-report={written.absolute()}", *(f"--lake-test={name}" for name in test or ())]
         command += [] if page is None else [f"--lake-page={page.absolute()}"]
+        # A test that hangs is told with the line that it hangs in.
+        underway = Path(folder, "underway")
+        command += [f"--lake-underway={underway}", "-o", f"faulthandler_timeout={_HANGS_SECONDS}"]
         code = _code_of([*command, *context.args])
         told = json.loads(written.read_bytes()) if written.exists() else {}
-    if code == 0 and not told.get("as_asked"):
+        began = underway.read_text(encoding="utf-8").splitlines() if underway.exists() else []
+    if not told and began:
+        test, again = began
+        say(f"laketier: {_ended(code)} in {test}: a plugin never ends the process that it works in", err=True)
+        say(f"again  {again}", err=True)
+        code = 1
+    elif code == 0 and not told.get("as_asked"):
         say(f"laketier: the run ended without the verdict conformant (it is {told.get('verdict', 'none')})", err=True)
         code = 1
     raise typer.Exit(code)
+
+
+def _ended(code: int) -> str:
+    """How a process ended that wrote no report, by its code as in `subprocess.Popen.returncode`."""
+    signals = {-each.value: each.name for each in signal.Signals}
+    return (
+        f"the process ended by {signals.get(code, f'signal {-code}')}" if code < 0 else f"the process ended with {code}"
+    )
 
 
 def _code_of(command: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from laketier.cli.lakes import Json
 from laketier.cli.new_plugin.distribution import ABOUT, Kind, write_distribution
 from laketier.cli.new_plugin.names import names_of
+from laketier.cli.pages import GUIDE, page
 from laketier.cli.shown import print_json, say
 
 EPILOG = "Example: [bold]laketier new-plugin acme --kind database[/]"
@@ -32,7 +34,7 @@ def new_plugin(
     names = names_of(name)
     folder, files = write_distribution(names, kind, into)
     next_steps = [
-        f"cd {folder}",
+        f"cd {shlex.quote(str(folder))}",
         'python -m pip install -e ".[test]"',
         "pytest",
         f"laketier conformance {name}  # with Spark as well: needs Java, and the extra spark of laketier",
@@ -55,4 +57,4 @@ def new_plugin(
     say("Next:")
     for line in next_steps:
         say(f"  {line}")
-    say("The guide is docs/authors/guide.md of laketier; README.md in the folder says where to begin.")
+    say(f"The guide is {page(GUIDE)}; README.md in the folder says where to begin.")
