@@ -18,7 +18,7 @@ PROMISED = [
     (contract, name)
     for contract in answers.CONTRACT
     for name, hint in answers.promised(contract).items()
-    if hint is not type(None)
+    if hint is not type(None) and name != "deserialize"  # whatever was serialized
 ]
 LISTS = [pair for pair in PROMISED if "Sequence" in answers.named(answers.promised(pair[0])[pair[1]])]
 

@@ -1,4 +1,4 @@
-"""`laketier conformance` under Ctrl-C."""
+"""`laketier conformance` under Ctrl-C, and where its process ends in a test."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+from conformance_runs import FEATHER, HERE, offered
 
 CTRL_C = """
 import os, signal, time, pytest
@@ -36,3 +38,36 @@ def test_an_interrupted_run_writes_its_report(tmp_path: Path) -> None:
     )
     assert report.exists(), done.stdout + done.stderr
     assert (done.returncode, json.loads(report.read_text())["verdict"]) == (130, "fail")
+
+
+def test_a_test_in_which_the_process_ends_is_told(tmp_path: Path) -> None:
+    """Without xdist nobody is left to write a report."""
+    test, name = "test_rounds.py::test_the_counts_are_those_of_the_files", "ends-its-process"
+    path = [
+        str(offered(tmp_path / "offers", {name: "ends_its_process"}, {})),
+        str(HERE / "wrong_plugins"),
+        str(FEATHER),
+    ]
+    laketier = Path(sys.executable).with_name("laketier")
+    done = subprocess.run(
+        [
+            str(laketier),
+            "conformance",
+            name,
+            "--test",
+            test,
+            "--",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:hypothesispytest",
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert f"laketier: the process ended with 7 in {test}: a plugin never ends" in done.stderr, done.stdout
+    assert f"again  {laketier} conformance {name} --test {test}\n" in done.stderr
+    assert done.returncode == 1
