@@ -18,6 +18,7 @@ import pyarrow as pa
 from laketier.spi import Feature, FeatureNotSupported
 
 E = TypeVar("E", bound=BaseException)
+T = TypeVar("T")
 
 _FEW = 6
 
@@ -50,6 +51,15 @@ def expect(found: Any, expected: Any, sentence: str) -> None:
     same = found.equals(expected) if _is_arrow(found) and _is_arrow(expected) else found == expected
     if not same:
         raise AssertionError(f"{sentence}: {difference(found, expected)}")
+
+
+def the_one(found: Iterable[T], sentence: str) -> T:
+    """The only one of some. ``sentence`` says what they are: "the indexes of the table"."""
+    __tracebackhide__ = True
+    there = list(found)
+    if len(there) != 1:
+        raise AssertionError(f"{sentence}: expected one, found {len(there)}: {_short.repr(there)}")
+    return there[0]
 
 
 class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Conflict, "a stale state is published"):

@@ -35,7 +35,7 @@ from laketier.spi import (
 from laketier.spi.redaction import holds_secret, is_secret, redacted
 from laketier.tiering import RoundOutcome
 from laketier_conformance import foreign, others_read
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, the_one
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 
@@ -105,7 +105,10 @@ def test_files_are_replaced(lake: Lake) -> None:
         ids: list[int] = read_plan(table.source, replace(snapshot, splits=(split,)))["id"].to_pylist()
         return ids
 
-    [replaced] = [split.files for split in snapshot.splits if 1 in ids_in(split)]
+    replaced = the_one(
+        (split.files for split in snapshot.splits if 1 in ids_in(split)),
+        "splits of a table with a primary key that have the row 1",
+    )
     assert replaced, "a split of a table with a primary key says which files it reads"
     for outcome in (RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE):
         changed = replace(rows({1: "A", 4: "d"}), replaced=replaced)

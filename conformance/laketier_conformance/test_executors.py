@@ -77,7 +77,7 @@ def test_reads_of_a_source_leave_it_as_it_is(table: Table) -> None:
     source = table.source
     plan = source.plan(ScanRequest(columns=("id",)))
     for split in plan.splits:
-        next(iter(source.read(split, plan.schema)))
+        next(iter(source.read(split, plan.schema)), None)
     readers = [iter(source.read(split, plan.schema)) for split in (*plan.splits, *reversed(plan.splits))]
     found: list[int] = []
     while readers:

@@ -29,7 +29,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance import foreign
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.documents import FILTERED, INDEX, PHRASES, QUERIES, Documents, kind_of_numbers, size_of
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, the_one
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
@@ -73,7 +73,7 @@ def _finds_its_numbers(texts: Documents, told: str) -> None:
 
 def _covers(texts: Documents, flat: int, told: str) -> None:
     """All rows but so many are in the index, and each counts once."""
-    (info,) = texts.indexer.indexes()
+    info = the_one(texts.indexer.indexes(), f"{told}: the indexes of the table")
     expect((info.rows_indexed, info.rows_not_indexed), (len(texts.ids) - flat, flat), f"{told}: rows in it, and not")
 
 
@@ -181,7 +181,7 @@ def test_answers_after_a_compaction(texts: Documents, harness: Harness, unproven
     texts.append(4, range(1000, 1030))
     foreign.compact(texts.table, harness)
     _finds_its_words(texts, "an index of files that were compacted")
-    (found,) = texts.indexer.indexes()
+    found = the_one(texts.indexer.indexes(), "the indexes of the table after a compaction")
     expect(found.rows_indexed + found.rows_not_indexed, len(texts.ids), "rows in it and not, after a compaction")
     if found.rows_not_indexed:
         texts.index(2, IndexMode.APPEND)

@@ -34,7 +34,7 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from laketier_conformance.children import Child, ChildDied
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, the_one
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.keyed import UPSERT, Keyed, Rows, publish
 from laketier_conformance.lake import SCHEMA, Lake, Table, read_plan, token
@@ -263,7 +263,9 @@ def test_buckets(lake: Lake) -> None:
     before = {key: split.bucket for split, keys in keyed.splits() for key in keys}
     expect(set(before.values()), {0, 1, 2}, "the buckets of the table")
     changed = {key: "changed" for key, bucket in before.items() if bucket == 1}
-    [replaced] = [split.files for split, _ in keyed.splits() if split.bucket == 1]
+    replaced = the_one(
+        (split.files for split, _ in keyed.splits() if split.bucket == 1), "splits of one bucket of a round"
+    )
     keyed.round(1, keyed.staged(changed, replaced))
     expect(
         {key: split.bucket for split, keys in keyed.splits() for key in keys},
@@ -381,7 +383,7 @@ def _steps(keyed: Keyed, failpoints: CountedFailpoints) -> list[str]:
 def _next(keyed: Keyed, epoch: int) -> tuple[dict[str, object], Rows]:
     """An epoch that changes 1, removes a row and adds one; and the rows after it."""
     rows = dict(keyed.rows)
-    present = next(keys for _, keys in keyed.splits() if 1 in keys)
+    present = the_one((keys for _, keys in keyed.splits() if 1 in keys), "splits that have the row 1")
     new = {key: rows[key] for key in sorted(present) if key != epoch + 2} | {1: f"a{epoch}", epoch + 3: f"new {epoch}"}
     after = {key: name for key, name in rows.items() if key not in present} | new
     return {"rows": [[key, name] for key, name in new.items()], "replaced": list(keyed.files(1))}, after

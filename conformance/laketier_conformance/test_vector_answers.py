@@ -6,7 +6,7 @@ import pytest
 
 from laketier.spi import ConfigError, Feature, FeatureNotSupported, IndexKind, IndexMode, IndexSpec, Nearest
 from laketier_conformance import foreign
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import expect, the_one
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
 from laketier_conformance.points import ASKED, Pointed, same_places, vector_of
@@ -49,7 +49,7 @@ def test_the_nearest_through_an_index(lake: Lake, harness: Harness, kind: IndexK
         foreign.compact(points.texts.table, harness)
         _finds_the_nearest(points, kind, f"a {kind} index of files that were compacted")
     points.texts.index(2, IndexMode.REPLACE, spec)
-    (info,) = points.texts.indexer.indexes()
+    info = the_one(points.texts.indexer.indexes(), "the indexes of the table")
     expect(info.rows_not_indexed, 0, f"the rows that a {kind} index lacks that was replaced")
     _finds_the_nearest(points, kind, f"a {kind} index that was replaced")
 
@@ -59,7 +59,7 @@ def _is_done(points: Pointed, spec: IndexSpec, mode: IndexMode) -> bool:
         points.texts.index(1, mode, spec)
     except FeatureNotSupported:
         return False
-    (info,) = points.texts.indexer.indexes()
+    info = the_one(points.texts.indexer.indexes(), "the indexes of the table")
     expect(info.rows_not_indexed, 0, f"the rows that an index lacks after mode {mode}")
     return True
 

@@ -59,7 +59,13 @@ def test_a_failure_is_a_sentence(file: Path) -> None:
                 bare.append(f"line {node.lineno}: expect(found, expected, sentence) says what was found, == does not")
         elif isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.raises":
             bare.append(f"line {node.lineno}: refused(error, doing) says what was done, pytest.raises does not")
+        elif isinstance(node, ast.Assign) and _is_one_of(node.targets[0]) and "children" not in ast.unparse(node.value):
+            bare.append(f"line {node.lineno}: the_one(found, sentence) says how many were found, unpacking does not")
     assert bare == []
+
+
+def _is_one_of(target: ast.expr) -> bool:
+    return isinstance(target, ast.Tuple | ast.List) and len(target.elts) == 1
 
 
 def _is_equality(test: ast.expr) -> bool:

@@ -20,7 +20,7 @@ from laketier.cli.app import app, exit_code
 from laketier.config.service import parse_service
 from laketier.service.metrics import METRICS
 from laketier.service.schedule import State, is_retryable
-from laketier.spi import FeatureNotSupported, LaketierError, errors
+from laketier.spi import Feature, FeatureNotSupported, LaketierError, errors
 from snippets import snippets
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
@@ -161,6 +161,15 @@ def test_the_runbook_has_each_error_once() -> None:
 def test_the_guide_has_a_section_for_each_error() -> None:
     text = (DOCS / "authors" / "refusals.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^### `(\w+)`$", text, re.MULTILINE)) == sorted(ERRORS)
+
+
+def test_the_guide_says_where_each_feature_is_refused() -> None:
+    text = (DOCS / "authors" / "refusals.md").read_text(encoding="utf-8")
+    section = text.partition("### `FeatureNotSupported`")[2].partition("###")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(name for row in rows for name in re.findall(r"`([\w-]+)`", row)) == sorted(
+        each.value for each in Feature
+    )
 
 
 _FILE_OF_SUITE = re.compile(r"`(test_\w+)(?:\.py)?`")
