@@ -2,6 +2,7 @@
 
     python scripts/strangers.py              all of it
     python scripts/strangers.py ways         the suite in odd folders, under strict settings, beside others' plugins
+    python scripts/strangers.py again        the command that a failure ends with, taken by a shell that knows nothing
     python scripts/strangers.py manifest     the whole suite on what `laketier new-plugin --kind manifest` makes, as the
                                              workflow that comes with it runs it; so table-library and database
 
@@ -25,10 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from bootstrap import ROOT
+from strangers_again import again_as_printed
 
 FEATHER = ROOT / "tests" / "third_party" / "feather"
 KINDS = ("manifest", "table-library", "database")
-WAYS, PLAINLY = "ways", "plainly"
+WAYS, AGAIN, PLAINLY = "ways", "again", "plainly"
+PARTS = (WAYS, AGAIN, *KINDS)
 MOST_SECONDS = 3600
 """For one command. The whole suite takes the longest: it took five to nine minutes on two busy cores."""
 OTHERS = (
@@ -116,16 +119,19 @@ RUNS = {
 
 
 def main(wanted: Sequence[str]) -> int:
-    unknown = [each for each in wanted if each not in (WAYS, *KINDS)]
+    unknown = [each for each in wanted if each not in PARTS]
     if unknown:
-        print(f"strangers: there is no {unknown[0]!r}; there are {', '.join((WAYS, *KINDS))}", file=sys.stderr)
+        print(f"strangers: there is no {unknown[0]!r}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
     failed = 0
     with tempfile.TemporaryDirectory(prefix="laketier-strangers-") as folder:
         here = Path(folder)
         wheel = wheel_of(here)
-        for each in wanted or (WAYS, *KINDS):
-            failed += in_all_ways(here, wheel) if each == WAYS else not is_conformant(here, wheel, each)
+        for each in wanted or PARTS:
+            if each in (WAYS, AGAIN):
+                failed += {WAYS: in_all_ways, AGAIN: again}[each](here, wheel)
+            else:
+                failed += not is_conformant(here, wheel, each)
     return 1 if failed else 0
 
 
@@ -183,14 +189,30 @@ def suite_in(above: Path, programs: Path, way: Way) -> tuple[tuple[dict[str, str
     return ({name: result["outcome"] for name, result in report["results"].items()}, report["verdict"]), said
 
 
+def again(here: Path, wheel: Path) -> int:
+    """How many commands that a failure ends with did not run, or found something else."""
+    programs = empty_environment(here / "env")
+
+    def make(above: Path, name: str, kind: str) -> Path:
+        return new_plugin(above, wheel, programs, name, kind)
+
+    return again_as_printed(here, programs, make, told)
+
+
+def new_plugin(above: Path, wheel: Path, programs: Path, name: str, kind: str) -> Path:
+    """As the workflow that comes with it installs it. Returns its folder."""
+    call([programs / "pip", "install", "--quiet", wheel])
+    call([programs / "laketier", "new-plugin", name, "--kind", kind], cwd=above)
+    project = above / f"laketier-{name}"
+    words = ["install", "--quiet", wheel, "-e", ".[test]"]
+    call([programs / "python", "-m", "pip", *words], cwd=project)
+    return project
+
+
 def is_conformant(here: Path, wheel: Path, kind: str) -> bool:
     """The steps of ``.github/workflows/test.yml`` of what is made."""
     programs = empty_environment(here / "env")
-    call([programs / "pip", "install", "--quiet", wheel])
-    name = f"acme-{kind}"
-    call([programs / "laketier", "new-plugin", name, "--kind", kind], cwd=here)
-    project = here / f"laketier-{name}"
-    call([programs / "python", "-m", "pip", "install", "--quiet", wheel, "-e", ".[test]"], cwd=project)
+    project = new_plugin(here, wheel, programs, f"acme-{kind}", kind)
     began = time.monotonic()
     code, said = ran([programs / "pytest"], project)
     told(code == 0, f"the whole suite on what is made of kind {kind}", began)
