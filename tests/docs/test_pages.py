@@ -163,6 +163,13 @@ def test_the_guide_has_a_section_for_each_error() -> None:
     assert sorted(re.findall(r"^### `(\w+)`$", text, re.MULTILINE)) == sorted(ERRORS)
 
 
+def test_the_changelog_has_each_part_once() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for release in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        parts = re.findall(r"^### (\w+)$", release, re.MULTILINE)
+        assert parts == [part for part in ("Added", "Changed", "Fixed") if part in parts], release.partition("\n")[0]
+
+
 def test_the_guide_says_where_each_feature_is_refused() -> None:
     text = (DOCS / "authors" / "refusals.md").read_text(encoding="utf-8")
     section = text.partition("### `FeatureNotSupported`")[2].partition("###")[0]
