@@ -31,6 +31,7 @@ from laketier.spi import (
 )
 from laketier.tiering import TieringRound
 from laketier_conformance import child_indexes, lives
+from laketier_conformance.answers import WRONG, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
@@ -44,7 +45,7 @@ def serve(name: str) -> None:
     """Answer requests for a format until there are no more."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints must not end up among the answers
-    Lake(name, "", {}).plugin  # noqa: B018 - imports the plugin before the first request
+    watch(Lake(name, "", {}).plugin)  # imports the plugin before the first request
     for line in sys.stdin:
         request = json.loads(line)
         lake = Lake(name, request["warehouse"], request["options"])
@@ -55,12 +56,13 @@ def serve(name: str) -> None:
 
 def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout) -> dict[str, Any]:
     """Do what a request says, in this process. ``answers``: where it tells of what comes before its answer."""
+    WRONG.clear()
     try:
         return _REQUESTS[request["do"]](lake, request, answers)
     except LaketierError as error:
         return {"refused": type(error).__name__, "message": str(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
-        return {"failed": f"{type(error).__name__}: {error}"}
+        return {"failed": WRONG[0] if WRONG else f"{type(error).__name__}: {error}"}
 
 
 def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:

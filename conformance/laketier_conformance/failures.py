@@ -20,6 +20,8 @@ SAYS = "laketier_says"
 """Name of a test's property: the sentence of its failure."""
 _HERE = Path(__file__).parent
 _LONGEST = 600
+_CAUSES = 10
+"""An error may be its own."""
 _DRAWN = ("test_dropped.py", "test_looks.py", "test_meanwhile.py", "test_operations.py", "test_store_faults.py")
 """Tests whose steps are drawn by a seed."""
 _IN_LANES = "test_spark.py"
@@ -40,7 +42,11 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
         explained = explained.partition("\n")[0].strip()
         text = f"{said} ({explained})" if explained.startswith("assert ") else said
         return _cut(text or f"an assert without a message failed: {_statement(failure)}")
-    return _cut(f"{_statement(failure)}: expected no error, found {told(error)}")
+    cause = error
+    for _ in range(_CAUSES):
+        cause = cause.__cause__ or cause
+    because = "" if cause is error else f", because of {told(cause)}"
+    return _cut(f"{_statement(failure)}: expected no error, found {told(error)}{because}")
 
 
 def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:

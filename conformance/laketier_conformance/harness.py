@@ -47,6 +47,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from laketier.kit.library_errors import ends_the_process
 from laketier.spi import PluginBroken, PluginConflict
 from laketier_conformance.expect import HarnessFailed, told
 
@@ -220,7 +221,9 @@ def supplied_for(name: str) -> Any:
     what = f"the harness of the format {name!r} can't be used"
     try:
         found = entry.load()
-    except Exception as error:  # whatever the import of a module may raise
+    except BaseException as error:  # whatever the import of a module may raise
+        if ends_the_process(error):
+            raise
         fix = f'Mend the entry point of group "{GROUP}" in pyproject.toml, or what it names, and install it again.'
         raise PluginBroken(what, where=place, why=f"{type(error).__name__}: {error}", fix=fix) from error
     for member in dir(found):

@@ -17,7 +17,7 @@ import pytest
 
 from conformance_runs import FEATHER, HERE, Run, offered, suite_in
 from laketier.cli import pages
-from laketier.spi import FULL, Feature, PluginError, unsupported
+from laketier.spi import FULL, Feature, PluginError, UnknownOutcome, unsupported
 from laketier_conformance import failures
 from laketier_conformance.failures import SAYS, again
 from laketier_conformance.harness import supplied_for
@@ -284,6 +284,19 @@ def test_steps_that_were_drawn_are_drawn_again() -> None:
         assert of(again("f", f"{file.name}::test_a", drawn)).endswith("::test_a -- --lake-steps=2 --lake-seed=7")
     assert of(again("f", "test_rounds.py::test_a", drawn)).endswith("::test_a -- --lake-steps=2")
     assert of(again("f", "test_rounds.py::test_a", drawn[1:])).endswith("::test_a")
+
+
+def test_an_error_says_what_it_comes_from() -> None:
+    """A commit of which the outcome is unknown, as its method has an argument too few."""
+    own = ValueError("its own")
+    own.__cause__ = own
+    for error, cause, because in (
+        (UnknownOutcome("x"), TypeError("publish() takes 3"), "because of TypeError(publish() takes 3)"),
+        (own, own, "found ValueError(its own)"),
+    ):
+        with pytest.raises(type(error)) as caught:
+            raise error from cause
+        assert failures.sentence_of(caught).endswith(because)
 
 
 def test_tests_of_a_lane_are_run_in_it_again() -> None:

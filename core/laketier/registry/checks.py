@@ -60,7 +60,7 @@ def _change(offer: InstalledPlugin, version: int) -> str:
     )
 
 
-def lacking_name(error: Exception) -> str | None:
+def lacking_name(error: BaseException) -> str | None:
     """The name of laketier that a plugin uses and this laketier lacks, as in another version of the SPI, or None."""
     if isinstance(error, ImportError) and _is_ours(error.name):
         return str(error)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pluggy
 
+from laketier.kit.library_errors import ends_the_process
 from laketier.registry.checks import broken, check, checkout_plugin, lacking_name, of_another_version
 from laketier.registry.groups import FORMATS, PROJECT, SOURCES, InstalledPlugin, PluginGroup
 from laketier.spi import LakeStoragePlugin, LogSourcePlugin, PluginConflict, PluginNotFound
@@ -108,7 +109,9 @@ def _load(offer: InstalledPlugin) -> Any:
         manager.register(module)
         manager.check_pending()
         plugin: Any = getattr(manager.hook, offer.group.hook)()
-    except Exception as error:  # whatever the import of a module may raise
+    except BaseException as error:  # whatever the import of a module may raise: it may end in a panic, or `sys.exit`
+        if ends_the_process(error):
+            raise
         lacking = lacking_name(error)
         if lacking is not None:
             raise of_another_version(offer, lacking) from error

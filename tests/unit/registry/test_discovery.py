@@ -120,6 +120,20 @@ def test_a_broken_import_keeps_its_cause(site: Path) -> None:
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
+@pytest.mark.parametrize("ends", ["import sys; sys.exit('no licence')", "raise BaseException('no licence')"])
+def test_an_import_that_ends_otherwise_is_told(ends: str, site: Path) -> None:
+    """A panic of a library in Rust is no `Exception`, nor is the exit of one that wants a licence."""
+    install(site, "quitting-lake", "quitting", ends)
+    with pytest.raises(PluginBroken, match=r"quitting \(quitting-lake 1\.2\.3\).*no licence"):
+        load_format("quitting")
+
+
+def test_an_interrupt_while_a_plugin_is_imported_is_the_users(site: Path) -> None:
+    install(site, "slow-lake", "slow", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        load_format("slow")
+
+
 def test_a_plugin_from_before_a_feature_loads(site: Path) -> None:
     older = "features = {Feature.OVERWRITE: FULL}"
     install(site, "older-lake", "older", PLUGIN.format(identifier="older", extra=older))
