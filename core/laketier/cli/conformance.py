@@ -67,8 +67,8 @@ def conformance(
         told = json.loads(written.read_bytes()) if written.exists() else {}
         began = underway.read_text(encoding="utf-8").splitlines() if underway.exists() else []
     if not told and began:
-        test, again = began
-        say(f"laketier: {_ended(code)} in {test}: a plugin never ends the process that it works in", err=True)
+        where, again = began
+        say(f"laketier: {_ended(code)} in {where}: a plugin never ends the process that it works in", err=True)
         say(f"again  {again}", err=True)
         code = 1
     elif code == 0 and not told.get("as_asked"):
