@@ -121,7 +121,7 @@ def _is(found: Any, hint: Any) -> bool:
         return origin.__bound__ is None or _is(found, origin.__bound__)
     if origin in (types.UnionType, typing.Union):
         return any(_is(found, each) for each in typing.get_args(hint))
-    if origin is Any or not isinstance(origin, type) or getattr(origin, "_is_protocol", False):
+    if origin is Any or not isinstance(origin, type):
         return True
     if issubclass(origin, collections.abc.Mapping | set | frozenset):
         return isinstance(found, origin if origin is not dict else collections.abc.Mapping)

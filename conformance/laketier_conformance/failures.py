@@ -22,8 +22,6 @@ _HERE = Path(__file__).parent
 _LONGEST = 600
 _CAUSES = 10
 """An error may be its own."""
-_DRAWN = ("test_dropped.py", "test_looks.py", "test_meanwhile.py", "test_operations.py", "test_store_faults.py")
-"""Tests whose steps are drawn by a seed."""
 _IN_LANES = "test_spark.py"
 """Tests that are left out in another lane."""
 _KEPT = "--lake-warehouse="
@@ -52,10 +50,17 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
 def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:
     """The command that runs one test again, for a shell. ``options`` are pytest's, with which it was run."""
     file = test.partition("::")[0]
-    of_others = [*([] if file in _DRAWN else ["--lake-seed="]), *([] if file == _IN_LANES else ["--lake-lanes="])]
+    of_others = [*([] if _draws(file) else ["--lake-seed="]), *([] if file == _IN_LANES else ["--lake-lanes="])]
     given = [_quoted(option) for option in options if not option.startswith(tuple(of_others))]
     command = shlex.join([*_program(), "conformance", format, "--test", test])
     return " ".join([command, "--", *given]) if given else command
+
+
+@cache
+def _draws(file: str) -> bool:
+    """Whether tests of a file draw steps by the run's seed."""
+    source = _HERE / file
+    return source.is_file() and "lake_seed" in source.read_text(encoding="utf-8")
 
 
 def _quoted(option: str) -> str:
