@@ -12,10 +12,9 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TextIO
 
-from laketier.maintenance.orphans import collect_orphans, list_orphans
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     AddColumn,
     Conflict,
@@ -30,7 +29,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import TieringRound
-from laketier_conformance import child_indexes, lives
+from laketier_conformance import child_indexes, child_looks, child_tasks, lives
 from laketier_conformance.answers import WRONG, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
@@ -58,7 +57,9 @@ def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout)
     """Do what a request says, in this process. ``answers``: where it tells of what comes before its answer."""
     WRONG.clear()
     try:
-        return _REQUESTS[request["do"]](lake, request, answers)
+        if (conversation := _CONVERSATIONS.get(request["do"])) is not None:
+            return conversation(lake, request, answers)
+        return _REQUESTS[request["do"]](lake, request)
     except LaketierError as error:
         return {"refused": type(error).__name__, "message": str(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
@@ -92,7 +93,7 @@ def _run_round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str
     return {"outcome": result.outcome.name, "rows": result.rows, "conflicts": result.conflicts}
 
 
-def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _replace(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """A round of one task whose rows, pairs of id and name, take the place of files."""
     import pyarrow as pa
 
@@ -108,7 +109,7 @@ def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     return {"outcome": result.outcome.name}
 
 
-def _publish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _publish(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """One bare publish of a message, without the loop, and without a pipeline for a ``batch``. ``certain``: whether its
     error says that nothing landed."""
     table = lake.table(request["table"])
@@ -132,7 +133,7 @@ def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     return {"outcomes": [result.outcome.name for result in outcomes]}
 
 
-def _imports(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _imports(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """Use an empty warehouse as the other requests do. The modules that took."""
     table = lake.create()
     table.append(0)
@@ -163,25 +164,25 @@ def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
     return {"columns": names}
 
 
-def _drop(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _drop(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     lake.storage.catalog().drop_table(lake.table(request["table"]).path)
     return {"dropped": True}
 
 
-def _collect(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _collect(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Delete all orphans that are there."""
     collected = collect_orphans(lake.storage, lake.table(request["table"]).info, grace=timedelta(0))
     return {"removed": [file.path for file in collected.removed]}
 
 
-def _end(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _end(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """End all snapshots but the newest, by the format's own hand."""
     maintenance = lake.storage.maintenance(lake.table(request["table"]).info)
     lake.let_age()
     return {"removed": [file.path for file in maintenance.expire(retention=0, keep=1, delete=True).removed]}
 
 
-def _discard(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _discard(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Delete what some messages name. What `discard` itself raises is ``raised``."""
     table = lake.table(request["table"])
     serializer = table.factory.write_result_serializer
@@ -196,7 +197,7 @@ def _discard(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     return {"discarded": len(results)}
 
 
-def _keep(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _keep(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """What a foreign tool does to a table, by a hook of the harness."""
     hook = getattr(Harness.of(lake.format), request["hook"])
     hook(lake.storage, lake.table(request["table"]).info, *request.get("arguments", ()))
@@ -217,18 +218,18 @@ def _made(lake: Lake, request: dict[str, Any]) -> Table:
     return lake.create(name=request["table"], partition_by=tuple(map(PartitionField, request.get("partition_by", ()))))
 
 
-def _make(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _make(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Create a table, or find it."""
     return {"uuid": _made(lake, request).info.table_uuid}
 
 
-def _fill(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _fill(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Create a table, or find it, and append its first epoch."""
     table = _made(lake, request)
     return {"outcome": table.append(0).outcome.name}
 
 
-def _recover(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _recover(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """What is found in a table and in its older snapshots, and what a replay of an epoch then makes of it."""
     table = lake.table(request["table"])
     try:
@@ -240,149 +241,40 @@ def _recover(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     return {"seen": seen, "past": past, "outcome": outcome.value, "after": table.ids}
 
 
-def _tell(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """What a table tells, by ``what`` is asked."""
-    catalog, table = lake.storage.catalog(), lake.table(request["table"])
-    match request["what"]:
-        case "driver":
-            return {"told": _told_to_drivers(table, request["commit"])}
-        case "watermark":
-            mark = table.watermark()
-            return {"told": None if mark is None else mark.token.epoch}
-        case "rows":
-            return {"told": seen(lake, request["table"])}
-        case "tables":
-            return {"told": sorted(map(str, catalog.list_tables()))}
-        case "version":
-            known = request["version"]
-            return {"told": known is not None and catalog.table_version(table.path, known) == known}
-        case "history":
-            return {"told": [each.snapshot_id for each in table.history.snapshots(9)]}
-        case "past":
-            return {"told": sorted(table.read(columns=("id",), snapshot_id=request["snapshot"])["id"].to_pylist())}
-        case "orphans":
-            listed = list_orphans(lake.storage, table.info, grace=timedelta(0)).orphans
-            return {"told": sorted(each.path for each in listed)}
-    raise AssertionError(f"nothing tells {request['what']}")
-
-
-def _told_to_drivers(table: Table, commit: str) -> dict[str, Any]:
-    committer = table.committer()
-    try:
-        state = committer.open()
-        mark = state.watermark("p")
-        return {
-            "epoch": None if mark is None else mark.token.epoch,
-            "landed": state.landed(commit),
-            "landed of nobody": state.landed("nobody's"),
-        }
-    finally:
-        committer.close()
-
-
-def _watch(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
-    """Read the table over and over until the file ``until`` is there. The distinct states seen, in order."""
-    table = lake.table(request["table"])
-    states: list[list[int]] = [table.ids]
-    say(answers, {"ready": True})
-    while True:
-        last = Path(request["until"]).exists()
-        seen = table.ids
-        if seen != states[-1]:
-            states.append(seen)
-        if last:
-            return {"states": states}
-
-
-def _stage(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """Stage with a factory that came as bytes, and tell what was opened and imported meanwhile."""
-    import pickle
-
-    from laketier.spi import WriterInitContext, new_attempt_id
-    from laketier.tiering import write_task
-    from laketier_conformance.lake import batch
-
-    opened: list[tuple[str, str]] = []
-
-    def audit(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(arguments[0], str):
-            mode, flags = arguments[1], arguments[2]
-            reads = (mode is None and not flags & (os.O_WRONLY | os.O_RDWR)) or (mode is not None and "r" in str(mode))
-            opened.append((arguments[0], "read" if reads else "write"))
-
-    sys.addaudithook(audit)
-    os.chdir(os.path.abspath(os.sep))  # executors run in folders of their own
-    factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does
-    message = write_task(factory, [batch(request["ids"])], WriterInitContext(attempt=new_attempt_id()))
-    seen = list(opened)
-    return {"message": base64.b64encode(message).decode(), "opened": seen, "modules": sorted(sys.modules)}
-
-
-def _read(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """Read one split with a source and a split that came as bytes."""
-    import pickle
-
-    os.chdir(os.path.abspath(os.sep))
-    source = pickle.loads(base64.b64decode(request["source"]))  # noqa: S301 - as Spark does
-    schema = pickle.loads(base64.b64decode(request["schema"]))  # noqa: S301 - as Spark does
-    split = unpack(source.split_serializer, base64.b64decode(request["split"]))
-    return {"ids": [value for rows in source.read(split, schema) for value in rows.column("id").to_pylist()]}
-
-
-def _write_much(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """One large task, and by how many bytes this process grew."""
-    from laketier_conformance import weigh
-
-    return {"grown": weigh.write(lake.table(request["table"]))}
-
-
-def _round_of_many(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as others
-    """A round of one task with many rows."""
-    from laketier_conformance import weigh
-
-    result = lake.table(request["table"]).publish_arrow(weigh.in_batches(weigh.MANY), token(request["epoch"]))
-    return {"outcome": result.outcome.value, "rows": result.rows}
-
-
-def _read_much(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """All rows of a large table, and by how many bytes this process grew."""
-    from laketier_conformance import weigh
-
-    rows, grown = weigh.read(lake.table(request["table"]))
-    return {"rows": rows, "grown": grown}
-
-
 _REQUESTS = {
-    "round": _round,
     "publish": _publish,
     "replace": _replace,
-    "rounds": _rounds,
-    "documents": child_indexes.documents,
     "publish_index": child_indexes.publish_index,
     "index": child_indexes.index,
     "drop_index": child_indexes.drop_index,
-    "create": _create,
     "make": _make,
     "fill": _fill,
     "make_again": _make,
-    "alter": _alter,
     "drop": _drop,
     "collect": _collect,
     "end": _end,
     "recover": _recover,
     "discard": _discard,
     "keep": _keep,
-    "finish": _finish,
-    "tell": _tell,
-    "watch": _watch,
-    "stage": _stage,
-    "read": _read,
-    "write_much": _write_much,
-    "round_of_many": _round_of_many,
-    "read_much": _read_much,
+    "tell": child_looks.tell,
+    "stage": child_tasks.stage,
+    "read": child_tasks.read,
+    "write_much": child_tasks.write_much,
+    "round_of_many": child_tasks.round_of_many,
+    "read_much": child_tasks.read_much,
     "imports": _imports,
     "live": lives.live,
 }
+_CONVERSATIONS = {
+    "round": _round,
+    "rounds": _rounds,
+    "documents": child_indexes.documents,
+    "create": _create,
+    "alter": _alter,
+    "finish": _finish,
+    "watch": child_looks.watch,
+}
+"""Those that say something before their answer, and may wait for a word."""
 
 if __name__ == "__main__":
     serve(sys.argv[1])

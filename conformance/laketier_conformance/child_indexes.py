@@ -21,14 +21,14 @@ def documents(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str,
     return {"outcomes": [texts.append(epoch, ids).name for epoch, ids in enumerate(request["epochs"])]}
 
 
-def publish_index(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def publish_index(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Publish a plan and what its tasks built, which came as bytes."""
     plan, built = pickle.loads(base64.b64decode(request["sent"]))  # noqa: S301 - as an engine sends it
     switch_on(request)
     return {"segments": list(lake.storage.indexer(lake.table(request["table"]).info).publish(plan, built).segments)}
 
 
-def index(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def index(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Build an index of ``id`` in two parts, in place of the one that is there, and publish it."""
     indexer = lake.storage.indexer(lake.table(request["table"]).info)
     kind = kind_of_numbers(indexer, "id")
@@ -37,7 +37,7 @@ def index(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     return {"rows": info.rows_indexed}
 
 
-def drop_index(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def drop_index(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Drop an index."""
     lake.storage.indexer(lake.table(request["table"]).info).drop(request["name"])
     return {"dropped": request["name"]}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
@@ -46,7 +46,7 @@ _DESCRIPTORS = Path("/proc/self/fd")
 _OF_POOL = re.compile(r"_[0-9]+\Z")
 
 
-def live(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def live(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Use a table as a process does that lives long. ``temporary``: an empty folder, for what is no table's.
     ``environment`` and ``limits``: those that the run began with.
 

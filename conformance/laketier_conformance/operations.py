@@ -6,7 +6,6 @@ To add an operation, add an entry: what it needs, the request to another process
 from __future__ import annotations
 
 import base64
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -147,7 +146,7 @@ def _index(lake: Lake, number: int) -> Request:
 def _drop_index(lake: Lake, number: int) -> Request:
     table = _made(lake, number)
     if not lake.storage.indexer(table.info).indexes():
-        child_indexes.index(lake, {"table": NAME, "name": OF_ID}, sys.stdout)
+        child_indexes.index(lake, {"table": NAME, "name": OF_ID})
     return {"do": "drop_index", "name": OF_ID}
 
 

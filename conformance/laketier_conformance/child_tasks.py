@@ -1,0 +1,63 @@
+"""Requests to another process that do the work of an executor: with what came as bytes, or with very many rows."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import sys
+from typing import Any
+
+from laketier.spi import WriterInitContext, new_attempt_id, unpack
+from laketier.tiering import write_task
+from laketier_conformance.lake import Lake, batch, token
+
+
+def stage(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Stage with a factory that came as bytes, and tell what was opened and imported meanwhile."""
+    opened: list[tuple[str, str]] = []
+
+    def audit(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str):
+            mode, flags = arguments[1], arguments[2]
+            reads = (mode is None and not flags & (os.O_WRONLY | os.O_RDWR)) or (mode is not None and "r" in str(mode))
+            opened.append((arguments[0], "read" if reads else "write"))
+
+    sys.addaudithook(audit)
+    os.chdir(os.path.abspath(os.sep))  # executors run in folders of their own
+    factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does
+    message = write_task(factory, [batch(request["ids"])], WriterInitContext(attempt=new_attempt_id()))
+    seen = list(opened)
+    return {"message": base64.b64encode(message).decode(), "opened": seen, "modules": sorted(sys.modules)}
+
+
+def read(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Read one split with a source and a split that came as bytes."""
+    os.chdir(os.path.abspath(os.sep))
+    source = pickle.loads(base64.b64decode(request["source"]))  # noqa: S301 - as Spark does
+    schema = pickle.loads(base64.b64decode(request["schema"]))  # noqa: S301 - as Spark does
+    split = unpack(source.split_serializer, base64.b64decode(request["split"]))
+    return {"ids": [value for rows in source.read(split, schema) for value in rows.column("id").to_pylist()]}
+
+
+def write_much(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
+    """One large task, and by how many bytes this process grew."""
+    from laketier_conformance import weigh  # it needs `resource`, which not every system has
+
+    return {"grown": weigh.write(lake.table(request["table"]))}
+
+
+def round_of_many(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
+    """A round of one task with many rows."""
+    from laketier_conformance import weigh  # it needs `resource`, which not every system has
+
+    result = lake.table(request["table"]).publish_arrow(weigh.in_batches(weigh.MANY), token(request["epoch"]))
+    return {"outcome": result.outcome.value, "rows": result.rows}
+
+
+def read_much(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
+    """All rows of a large table, and by how many bytes this process grew."""
+    from laketier_conformance import weigh  # it needs `resource`, which not every system has
+
+    rows, grown = weigh.read(lake.table(request["table"]))
+    return {"rows": rows, "grown": grown}
