@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from bootstrap import ROOT, BootstrapError, environment, fetch_uv, pip_settings
 from isolated import pyproject
@@ -179,7 +180,7 @@ def install(case: Case, versions: dict[str, str], target: Path) -> None:
     uv(["pip", "install", "--quiet", "--python", python, core, *members, *pins, *READERS, "--group", "test"])
 
 
-def bare_suite(name: str, python: Path, report: Path, said: object) -> str:
+def bare_suite(name: str, python: Path, report: Path, said: TextIO) -> str:
     """What the bare lane of the suite says. The lanes of Spark are left out, so pytest itself ends with "partial"."""
     options = [f"--lake-format={name}", "--lake-lanes=bare", f"--lake-report={report}", "--timeout=600", "-n", "2"]
     last = tested([python, "-m", "pytest", "--pyargs", "laketier_conformance", *options], said)
@@ -196,14 +197,14 @@ def bare_suite(name: str, python: Path, report: Path, said: object) -> str:
     )
 
 
-def tested(command: Sequence[str | Path], said: object) -> str:
+def tested(command: Sequence[str | Path], said: TextIO) -> str:
     """What pytest's last line says."""
     env = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
         [str(part) for part in (*command, "-p", "no:cacheprovider", "-q")],
         cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
-    print(done.stdout, file=said, flush=True)  # type: ignore[call-overload]
+    print(done.stdout, file=said, flush=True)
     last = next((line.strip("= ") for line in reversed(done.stdout.splitlines()) if line.strip()), "no answer")
     return f"ok: {last}" if done.returncode == 0 else f"FAILED: {last}"
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,15 +22,15 @@ _LATER_MILLISECONDS = 60_000
 """Orphans are asked for as of a moment that no file is younger than."""
 
 
-def foreign_column(format: str, info: TableInfo, column: str) -> list[object]:
+def foreign_column(format: str, info: TableInfo, column: str) -> list[Any]:
     """All values of a column, doubles included, in no order. Formats: delta, iceberg, lance, localfile."""
-    values: list[object] = _READERS[format](info, column)[column].to_pylist()
+    values: list[Any] = _READERS[format](info, column)[column].to_pylist()
     return values
 
 
 def foreign_ids(format: str, info: TableInfo, column: str = "id") -> list[int]:
     """All values of an integer column, sorted; a double is there twice."""
-    ids: list[int] = sorted(foreign_column(format, info, column))  # type: ignore[arg-type]
+    ids: list[int] = sorted(foreign_column(format, info, column))
     return ids
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from laketier_conformance.lake import Table
 
@@ -50,8 +51,9 @@ def iceberg_expires(table: Table) -> str:
     return EXPIRES
 
 
-def _iceberg(table: Table):  # type: ignore[no-untyped-def]
-    return table.lake.storage.load(table.path)  # type: ignore[attr-defined]
+def _iceberg(table: Table) -> Any:
+    storage: Any = table.lake.storage
+    return storage.load(table.path)
 
 
 def lance_compacts(table: Table) -> str:
