@@ -12,10 +12,12 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from laketier.maintenance.orphans import list_orphans
-from laketier.spi import AddColumn, DeliveryLevel, Feature, WriteMode, unpack
+from laketier.spi import AddColumn, DeliveryLevel, Feature, LaketierError, WriteMode, unpack
 from laketier_conformance import child_indexes
+from laketier_conformance.child import answer_of
 from laketier_conformance.expect import expect
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, name_of, token
@@ -251,6 +253,20 @@ class Asked:
         """The request of whoever does it again."""
         exactly_once = self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
         return self.request if exactly_once else self.operation.again(self.lake, self.request)
+
+    def judge_all(self, told: str, answer: Answer | None) -> None:
+        """What is there after the request, and once it was made again in this process, where it may be."""
+        try:
+            found = self.seen
+        except LaketierError as error:
+            pytest.fail(f"{told}: the table can't be read: {error}")
+        self.judge_both(told, answer, found)
+
+    def judge_both(self, told: str, answer: Answer | None, found: Seen) -> None:
+        """The same, of what was found after the request."""
+        self.judge(told, went_well(answer), found)
+        if self.operation.repeats or found != self.after:
+            self.judge_again(told, found, answer_of(self.lake, self.again), self.seen)
 
     def judge(self, told: str, answered: bool, found: Seen) -> None:
         """What is there after the request."""

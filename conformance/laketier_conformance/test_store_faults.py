@@ -129,9 +129,7 @@ def _judge(asked: Asked, told: str, answer: Answer, stored: Stored) -> None:
         if not is_half_gone:
             pytest.fail(f"{told}: the table can't be read: {error}")
         found = asked.before
-    asked.judge(told, went_well(answer), found)
-    if asked.operation.repeats or found != asked.after:
-        asked.judge_again(told, found, answer_of(asked.lake, asked.again), asked.seen)
+    asked.judge_both(told, answer, found)
 
 
 def _round(epoch: int) -> dict[str, Any]:
