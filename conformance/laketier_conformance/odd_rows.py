@@ -73,15 +73,15 @@ class OddRows:
         return Or((Leaf(key, Op.EQ, "a%2Fb"), Leaf(text, Op.EQ, '"q" `b`'), small))
 
 
-def odd_rows(lake: Lake, probe: str = "db.asked") -> OddRows:
-    """What the format takes of it, tried on a table ``probe``: a column whose name it refuses gets its plain name,
+def odd_rows(lake: Lake) -> OddRows:
+    """What the format takes of it, tried on a table of its own: a column whose name it refuses gets its plain name,
     and one whose type it refuses is left out."""
     nested = lake.declares(Feature.NESTED_TYPES)
     names = {plain: odd for plain, (odd, _, _) in _COLUMNS.items() if nested or plain not in _NESTED}
     partitioned = lake.declares(Feature.PARTITIONING)
     while True:
         rows = OddRows(dict(names), partitioned)
-        refusal = _refusal(lake, rows, probe)
+        refusal = _refusal(lake, rows)
         if refusal is None:
             return rows
         said = str(refusal)
@@ -96,10 +96,10 @@ def odd_rows(lake: Lake, probe: str = "db.asked") -> OddRows:
                 names[plain] = plain
 
 
-def _refusal(lake: Lake, rows: OddRows, probe: str) -> LaketierError | None:
+def _refusal(lake: Lake, rows: OddRows) -> LaketierError | None:
     by = (PartitionField(rows.names[KEY]),) if rows.partitioned else ()
     try:
-        lake.create(rows.batch([0]).schema, probe, partition_by=by)
+        lake.create(rows.batch([0]).schema, "db.asked", partition_by=by)
     except LaketierError as error:
         return error
     return None

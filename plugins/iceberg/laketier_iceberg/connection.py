@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,12 +88,11 @@ def _file_identity(settings: CatalogSettings) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def disconnect(settings: Iterable[CatalogSettings] | None = None) -> None:
-    """Close the cached catalogs of this process (all by default); the next `connect` makes them again."""
-    names = None if settings is None else {(s.name, s.warehouse) for s in settings}
+def disconnect() -> None:
+    """Close the cached catalogs of this process; the next `connect` makes them again."""
     with _cache_lock:
-        for key in [k for k in _cache if names is None or (k[1], k[2]) in names]:
-            _cache.pop(key)[0].close()
+        while _cache:
+            _cache.popitem()[1][0].close()
 
 
 def _connect(settings: CatalogSettings) -> Catalog:

@@ -28,9 +28,9 @@ def foreign_column(format: str, info: TableInfo, column: str) -> list[Any]:
     return values
 
 
-def foreign_ids(format: str, info: TableInfo, column: str = "id") -> list[int]:
-    """All values of an integer column, sorted; a double is there twice."""
-    ids: list[int] = sorted(foreign_column(format, info, column))
+def foreign_ids(format: str, info: TableInfo) -> list[int]:
+    """All ids, sorted; a double is there twice."""
+    ids: list[int] = sorted(foreign_column(format, info, "id"))
     return ids
 
 

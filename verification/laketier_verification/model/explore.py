@@ -77,10 +77,9 @@ def broken(world: World, state: State) -> Invariant | None:
     return Invariant.LEAK if at_rest and world.maintained and leaks(world, state) else None
 
 
-def explore(world: World, *, limit: int | None = None, progress: bool = False) -> Exploration:
+def explore(world: World, *, progress: bool = False) -> Exploration:
     """Visit every state of ``world``, or those up to the first that breaks an invariant. With ``progress`` also ask of
-    each state whether all epochs of some log can still be acknowledged from there. Raises `MemoryError` beyond
-    ``limit`` states."""
+    each state whether all epochs of some log can still be acknowledged from there."""
     started = time.process_time()
     first = canonical(settle(world, initial(world)))
     index = {first: 0}
@@ -103,8 +102,6 @@ def explore(world: World, *, limit: int | None = None, progress: bool = False) -
                 states.append(after)
                 parents.append(at)
                 depths.append(depths[at] + 1)
-                if limit is not None and known >= limit:
-                    raise MemoryError(f"{world.name}: more than {limit} states")
             if progress:
                 sources.append(at)
                 targets.append(known)
