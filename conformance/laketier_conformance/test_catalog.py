@@ -229,18 +229,32 @@ def test_altering_what_is_not_there(table: Table) -> None:
 
 
 def test_list(lake: Lake) -> None:
-    for name in ("b.two", "a.one", "b.one", "a-1.x_y", "B_2.z"):
+    for name in ("b.two", "a.one", "b.one", "a-1.x_y", "B_2.z", "Bx2.z"):
         lake.create(name=name)
     catalog = lake.storage.catalog()
     paths = catalog.list_tables()
     expect(paths, sorted(paths), "tables are listed in their order")
-    expect(set(map(str, paths)), {"b.two", "a.one", "b.one", "a-1.x_y", "B_2.z"}, "the tables of the warehouse")
+    expect(
+        set(map(str, paths)), {"b.two", "a.one", "b.one", "a-1.x_y", "B_2.z", "Bx2.z"}, "the tables of the warehouse"
+    )
     expect([str(path) for path in catalog.list_tables("b")], ["b.one", "b.two"], "the tables of one database")
+    expect([str(path) for path in catalog.list_tables("B_2")], ["B_2.z"], "the tables of a database whose name has a _")
     try:
         found = catalog.list_tables("nothing")
     except Exception as error:  # noqa: BLE001 - reported
         pytest.fail(f"the tables of a database that is not there are listed: expected none, found {told(error)}")
     expect(found, [], "the tables of a database that is not there")
+
+
+def test_a_list_of_many_tables_is_whole(lake: Lake, pytestconfig: pytest.Config) -> None:
+    """Lists of catalogs come in pages, of 100 tables as often as not. ``--lake-commits`` is thrice as many."""
+    most = int(pytestconfig.getoption("lake_commits")) // 3 + 1
+    names = [f"db.t{number:03}" for number in range(most)]
+    catalog = lake.storage.catalog()
+    for name in names:
+        catalog.create_table(TablePath.parse(name), TableDescriptor(SCHEMA))
+    expect([str(path) for path in catalog.list_tables()], names, f"the tables of a warehouse of {most}")
+    expect([str(path) for path in catalog.list_tables("db")], names, f"the tables of a database of {most}")
 
 
 def test_tables_do_not_mix(lake: Lake) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +18,17 @@ from laketier.spi import (
     Leaf,
     Op,
     RenameColumn,
+    RowsChanged,
+    ScanRequest,
     SchemaChange,
+    SnapshotNotFound,
     Watermark,
     WidenColumn,
+    WriteMode,
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
-from laketier_conformance.expect import expect, told
+from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
@@ -54,6 +59,7 @@ def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Confi
     checkpoints: 10, 32, 64, 100, 256. Some formats write all of their snapshots anew with each commit, so more commits
     cost their square."""
     foreign = int(pytestconfig.getoption("lake_commits"))
+    begun = _replaced(table)
     commits = {"a pipeline": new_attempt_id(), "no pipeline": new_attempt_id()}
     mark = Watermark(token(0, fence=3), commits["a pipeline"])
     for number, (whose, commit) in enumerate(commits.items()):
@@ -79,9 +85,52 @@ def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Confi
         )
     assert not opened.landed(new_attempt_id()), "`landed` knows a commit that never was"
     since = f"{foreign} commits of others came since, and"
+    _tells_what_lies_far_back(table, begun, since)
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), f"{since} each epoch's rows are there once")
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The first snapshots of a table that were made in turn, and versions: before all rows were replaced, and after."""
+
+    snapshots: list[int | None]
+    before: int
+    after: int
+
+
+def _replaced(table: Table) -> _Begun:
+    """Rows that a format which overwrites then takes away again."""
+    full = table.lake.declares(Feature.OVERWRITE)
+    first = table.round(None, [[OTHERS] if full else []]).snapshot_id
+    before = _latest(table)
+    second = table.round(None, [[]], WriteMode.OVERWRITE if full else WriteMode.APPEND).snapshot_id
+    return _Begun([first, second], before, _latest(table))
+
+
+def _tells_what_lies_far_back(table: Table, begun: _Begun, since: str) -> None:
+    """Lists come in pages, and what is beyond the first one counts as much."""
+    if table.lake.declares(Feature.HISTORY, Feature.TIME_TRAVEL):
+        listed = [line.snapshot_id for line in table.history.snapshots(1 << 20)]
+        for snapshot in filter(None, begun.snapshots):
+            with suppress(SnapshotNotFound):
+                table.source.plan(ScanRequest(snapshot_id=snapshot))
+                assert snapshot in listed, (
+                    f"{since} snapshot {snapshot} can still be read, and the history of {len(listed)} does not have it"
+                )
+        most = len(listed) - 1
+        newest = [line.snapshot_id for line in table.history.snapshots(most)]
+        expect(newest, listed[:most], f"{since} the newest {most} of {len(listed)} snapshots")
+    if not table.lake.declares(Feature.INCREMENTAL_READ):
+        return
+    versions = table.changes.versions()
+    if versions.earliest <= begun.after:
+        rows = read_plan(table.source, table.changes.plan(begun.after, versions.latest))
+        expect(sorted(rows["id"].to_pylist()), ids_of(0) + ids_of(1), f"{since} the changes from their beginning")
+    if versions.earliest <= begun.before and table.lake.declares(Feature.OVERWRITE):
+        with refused(RowsChanged, f"{since} changes are planned from before all rows were taken away"):
+            table.changes.plan(begun.before, versions.latest)
 
 
 def test_commits_of_others_change_nothing_that_was_done(lake: Lake, harness: Harness) -> None:

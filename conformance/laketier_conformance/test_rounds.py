@@ -19,7 +19,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 
 
 def test_every_row_is_there_with_its_values(table: Table) -> None:
@@ -86,7 +86,15 @@ def test_many_tasks_are_one_commit(table: Table) -> None:
     expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 110), "outcome and rows of 110 tasks")
     newest = [line.snapshot_id for line in table.history.snapshots(2)]
     expect(newest, [result.snapshot_id, before], "a commit of 110 tasks and the one before it, in the history")
-    expect(table.ids, [1, *range(1000, 1110)], "rows of 110 tasks")
+    ids = list(range(1000, 1110))
+    expect(table.ids, [1, *ids], "rows of 110 tasks")
+    if table.lake.declares(Feature.INCREMENTAL_READ):
+        end = table.changes.versions().latest
+        changed = read_plan(table.source, table.changes.plan(end - 1, end))["id"].to_pylist()
+        expect(sorted(changed), ids, "rows that a commit of 110 tasks appended, as its changes tell them")
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
+        listed = table.lake.storage.maintenance(table.info).orphans(1 << 53)
+        expect([each.path for each in listed if each.kind == "data"], [], "files of 110 tasks that are called orphans")
 
 
 def test_a_replay_writes_nothing(table: Table) -> None:

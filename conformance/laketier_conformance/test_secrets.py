@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import importlib.metadata
+import json
 import logging
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import get_type_hints
 
@@ -28,10 +30,14 @@ from laketier.spi import (
 )
 from laketier.spi.redaction import is_secret
 from laketier_conformance import apart
+from laketier_conformance.children import Child
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.lake import Lake, Table, ids_of
 
 SECRET = "cAnArY-0f-th3-su1te"
+SENDS = 4
+"""So many messages of a round fail: its first requests."""
 
 
 @pytest.fixture
@@ -127,6 +133,21 @@ def _damaged(table: Table) -> None:
         if path.is_file():
             apart.write(path, b"")
     table.read()
+
+
+def test_no_error_of_a_lost_connection_shows_a_secret(
+    secretive: Lake, children: Callable[[int], list[Child]], runs: Interposed, folder: Path
+) -> None:
+    """Clients of catalogs and databases like to tell the address that they called, with all that is in it. What sends
+    nothing has no such error."""
+    secretive.create()
+    asked = {"table": "db.t", "pipeline": "p", "epoch": 0, "tasks": [ids_of(0)]}
+    sends = Interposed(children, secretive, folder)
+    for number in range(SENDS):
+        run = sends.run("round", at=number, decided=errno.EIO, sends=True, **asked)
+        if number >= len(run.steps):
+            break
+        _hidden(json.dumps(run.answer), f"the error of a round, {runs.told(run, 'a reset of the connection before')},")
 
 
 def test_no_secret_is_stored(secretive: Lake) -> None:

@@ -21,7 +21,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 from laketier_conformance.harness import Warehouse
 
-_ADDRESS = "ROWS_ON_A_SERVER"
+ADDRESS = "ROWS_ON_A_SERVER"
 
 
 class Handler(socketserver.StreamRequestHandler):
@@ -53,7 +53,7 @@ def server() -> str:
 
 class Harness:
     def setup(self, folder: Path) -> Warehouse:
-        os.environ[_ADDRESS] = server()
+        os.environ[ADDRESS] = server()
         return Warehouse(str(folder / "warehouse"))
 
 
@@ -85,7 +85,7 @@ class Client(kit.ManifestCommitter):
 
     def ask(self, request: object) -> object:
         """Each request has a connection of its own. None asks whether the server is there."""
-        with socket.create_connection(("127.0.0.1", int(os.environ[_ADDRESS]))) as connection:
+        with socket.create_connection(("127.0.0.1", int(os.environ[ADDRESS]))) as connection:
             connection.sendall(pickle.dumps(request))
             with connection.makefile("rb") as answers:
                 return pickle.load(answers)  # noqa: S301 - of our own tests
