@@ -49,7 +49,7 @@ def serve(name: str) -> None:
         request = json.loads(line)
         lake = Lake(name, request["warehouse"], request["options"])
         if "supervised" in request:
-            be_supervised(request["supervised"], looks=request.get("looks", False))
+            be_supervised(request["supervised"], request.get("sees", "effects"))
         say(answers, answer_of(lake, request, answers))
 
 

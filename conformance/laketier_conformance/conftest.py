@@ -18,6 +18,7 @@ from laketier_conformance.children import Child, Children
 from laketier_conformance.expect import NotShown
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.answers import Answers
 from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.probe import why_not
@@ -136,6 +137,43 @@ def looks(
         request.node.user_properties.append((INTERPOSED, reason))
         pytest.skip(f"looks can't be seen here: {reason}")
     return lambda: Looks.of(children(1)[0], lake, folder)
+
+
+@pytest.fixture(scope="session")
+def _connects(_children: Children, opened: Opened, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], bool]:
+    """Whether a round of this format opens a connection over TCP. Found out once."""
+
+    @cache
+    def found() -> bool:
+        with opened(tmp_path_factory.mktemp("connects")) as lake:
+            lake.create()
+            answers = Answers(lambda count: list(_children.take(count)), lake)
+            return bool(answers.run("round", table="db.t", pipeline="p", epoch=0, tasks=[[1]]).requests)
+
+    return found
+
+
+@pytest.fixture
+def answers(
+    _connects: Callable[[], bool],
+    children: Callable[[int], list[Child]],
+    lake: Lake,
+    request: pytest.FixtureRequest,
+) -> Iterator[Answers | None]:
+    """Requests to other processes, each of whose own requests to a server over TCP may meet a fault. None of a format
+    that asks none. Skips the test where connections can't be seen."""
+    reason = why_not()
+    if reason is not None:
+        request.node.user_properties.append((INTERPOSED, reason))
+        pytest.skip(f"connections can't be seen here: {reason}")
+    if not _connects():
+        why = "answers of servers: nothing to interpose, as a round opens no connection over TCP"
+        request.node.user_properties.append((UNPROVEN, why))
+        yield None
+        return
+    found = Answers(children, lake)
+    yield found
+    request.node.user_properties.append((EFFECTS, {"answers of servers": found.met}))
 
 
 @pytest.fixture

@@ -190,7 +190,7 @@ RULES = (
         "unknown-outcomes",
         "A lost answer is neither success nor a conflict: the table tells what happened.",
         _COMMITTER,
-        ("test_unknown_outcomes.py",),
+        ("test_unknown_outcomes.py", "test_answers.py"),
     ),
     Rule(
         "discard",

@@ -17,6 +17,10 @@ NOT_ON_S3 = {
 """What local files in S3 do not show to the suite."""
 
 LOST, CUT = "test_effects.py::test_an_answer_is_lost", "test_power.py::test_what_was_answered_survives"
+ANSWERS = (
+    "test_answers.py::test_an_answer_to_a_round",
+    "test_answers.py::test_an_answer_to_a_publish_is_no_conflict",
+)
 KILLED, FAILED = "test_effects.py::test_a_round_is_killed", "test_effects.py::test_an_effect_of_a_round_fails"
 
 
@@ -35,9 +39,20 @@ def judged(run_suite: RunSuite, name: str, *tests: str) -> Run:
 
 def test_a_database(run_suite: RunSuite) -> None:
     """A server of a few lines. Its wrong client is one of the wrong plugins."""
-    run = judged(run_suite, "rows-on-a-server", LOST)
+    run = judged(run_suite, "rows-on-a-server", LOST, *ANSWERS)
+    assert run.report["interposed"]["answers of servers"] > 0
     assert "  of these: " in run.output
     assert "  not interposed: power cuts" in run.output
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(3600)
+def test_iceberg_with_a_catalog_behind_http(run_suite: RunSuite) -> None:
+    """Each request of each operation meets each fault."""
+    operations = ("create", "alter", "drop", "overwrite", "upsert", "discard", "collect")
+    tests = [*ANSWERS, *(f"test_answers.py::test_an_answer_to_an_operation[{each}]" for each in operations)]
+    run = judged(run_suite, "iceberg-on-rest", LOST, *tests)
+    assert run.report["interposed"]["answers of servers"] > 100
 
 
 @pytest.mark.deep
@@ -69,4 +84,4 @@ def test_local_files_in_an_object_store_conform(run_suite: RunSuite) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(binaries() is None, reason="no PostgreSQL here: no initdb, and no pgserver")
 def test_iceberg_with_a_catalog_in_postgresql(run_suite: RunSuite) -> None:
-    judged(run_suite, "iceberg-on-postgresql", LOST, KILLED, FAILED)
+    judged(run_suite, "iceberg-on-postgresql", LOST, KILLED, FAILED, *ANSWERS)

@@ -19,6 +19,7 @@ import conformance_pages
 
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = (
+    "test_answers.py::",
     "test_effects.py::",
     "test_locks.py::",
     "test_looks.py::",
@@ -59,6 +60,7 @@ HELPERS = {
     "keyed",
     "lost_races",
     "one_partition",
+    "over_http",
     "remembering",
     "forgetful",
     "foldered",

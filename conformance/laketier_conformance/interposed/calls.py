@@ -129,6 +129,9 @@ LOOKS = (
 )
 
 
+CONNECTIONS = (Call("connect", 42, 203, descriptor=0),)
+SEES: Mapping[str, tuple[Call, ...]] = {"effects": CALLS, "looks": LOOKS, "connections": CONNECTIONS}
+"""What a supervisor is told of."""
 ON_DESCRIPTORS = frozenset(call.name for call in LOOKS if call.descriptor is not None)
 """Looks at a file that was opened before."""
 
@@ -143,4 +146,4 @@ def numbered(calls: Iterable[Call]) -> Mapping[int, Call]:
 @cache
 def by_number() -> Mapping[int, Call]:
     """All of them. Looked at for each call that waits."""
-    return {**numbered(LOOKS), **numbered(CALLS)}
+    return {**numbered(CONNECTIONS), **numbered(LOOKS), **numbered(CALLS)}

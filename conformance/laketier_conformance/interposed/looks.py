@@ -42,7 +42,7 @@ class Looks:
             tempfile.TemporaryDirectory(prefix="looks-") as place,
             Supervisor(looks.decide, Path(place, "s"), look_of) as by,
         ):
-            looks.first = {"supervised": str(by.path), "looks": True}
+            looks.first = {"supervised": str(by.path), "sees": "looks"}
             try:
                 yield looks
             finally:

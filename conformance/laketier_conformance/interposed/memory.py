@@ -31,7 +31,7 @@ def text(pid: int, address: int) -> str:
 
 def number(pid: int, address: int) -> int:
     """One of 64 bits."""
-    return int.from_bytes(_read(pid, address, 8), "little")
+    return int.from_bytes(read(pid, address, 8), "little")
 
 
 def written(notification: Notification) -> bytes | None:
@@ -42,7 +42,7 @@ def written(notification: Notification) -> bytes | None:
     if name == "writev":
         return _bytes(pid, _pairs(pid, arguments[1], arguments[2]))
     if name == "sendmsg":
-        to, _, vector, length, _, control = _MESSAGE.unpack(_read(pid, arguments[1], _MESSAGE.size))
+        to, _, vector, length, _, control = _MESSAGE.unpack(read(pid, arguments[1], _MESSAGE.size))
         return None if to or control else _bytes(pid, _pairs(pid, vector, length))
     return None
 
@@ -56,7 +56,7 @@ def signed(value: int) -> int:
 def _pairs(pid: int, address: int, count: int) -> list[tuple[int, int]]:
     if count > 1024:
         return [(0, _LONGEST)]
-    return [(start, length) for start, length in _PAIR.iter_unpack(_read(pid, address, _PAIR.size * count))]
+    return [(start, length) for start, length in _PAIR.iter_unpack(read(pid, address, _PAIR.size * count))]
 
 
 def _bytes(pid: int, pairs: list[tuple[int, int]]) -> bytes | None:
@@ -67,10 +67,11 @@ def _bytes(pid: int, pairs: list[tuple[int, int]]) -> bytes | None:
 
 def _parts(pid: int, pairs: list[tuple[int, int]]) -> Iterator[bytes]:
     for address, length in pairs:
-        yield _read(pid, address, length)
+        yield read(pid, address, length)
 
 
-def _read(pid: int, address: int, length: int) -> bytes:
+def read(pid: int, address: int, length: int) -> bytes:
+    """So many bytes. Raises ``OSError`` where they are not there."""
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         data = b""
         while len(data) < length:

@@ -10,7 +10,7 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from laketier_conformance.interposed.calls import AUDIT_ARCH, CALLS, EQUAL, LOOKS, SECCOMP, by_number, numbered
+from laketier_conformance.interposed.calls import AUDIT_ARCH, EQUAL, SECCOMP, SEES, by_number, numbered
 
 _PR_SET_NO_NEW_PRIVS = 38
 _SET_MODE_FILTER = 1
@@ -52,16 +52,15 @@ def unsupported() -> str | None:
     return None
 
 
-def install(free: int, *, looks: bool = False) -> int:
-    """From now on, each call of this process that may have an effect waits, or with ``looks`` each that looks at a
-    file. The descriptor to answer by, which someone else must hold before the next one. Messages sent over the
-    descriptor ``free`` do not wait.
+def install(free: int, sees: str) -> int:
+    """From now on, each call of this process that may have an effect waits, or what else `SEES` has. The descriptor to
+    answer by, which someone else must hold before the next one. Messages sent over the descriptor ``free`` do not wait.
 
     Raises ``OSError`` where it is not allowed."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS)")
-    code = _filter(free, looks=looks)
+    code = _filter(free, sees)
     buffer = ctypes.create_string_buffer(code)
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     listener = _seccomp(_SET_MODE_FILTER, _TSYNC | _NEW_LISTENER | _TSYNC_ESRCH, ctypes.byref(program))
@@ -94,12 +93,12 @@ def answer(listener: int, notification: Notification, error: int = 0, value: int
             raise
 
 
-def _filter(free: int, *, looks: bool) -> bytes:
+def _filter(free: int, sees: str) -> bytes:
     """A program of BPF. Jumps are relative, and the last two instructions are its two answers."""
     code: list[tuple[int, int, int, int]] = []
     machine = platform.machine()
     body: list[list[tuple[int, str, str, int]]] = [[(_LOAD, "", "", _ARCH), (EQUAL, "", "allow", AUDIT_ARCH[machine])]]
-    for number, call in numbered(LOOKS if looks else CALLS).items():
+    for number, call in numbered(SEES[sees]).items():
         test = [(_LOAD, "", "", _ARGUMENTS), (EQUAL, "allow", "notify", free)] if call.name == "sendmsg" else []
         for at, (argument, how, *values) in enumerate(call.tests, start=1):
             true = "notify" if at == len(call.tests) else ""

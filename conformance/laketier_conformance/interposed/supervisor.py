@@ -22,11 +22,11 @@ from laketier_conformance.interposed.sight import unseen_of
 from laketier_conformance.interposed.sockets import lose_answer, reset
 
 _FAR = 700
-KILL, RESET, LOSE, HALVE, TWICE = -1, -2, -3, -4, -5
+KILL, RESET, LOSE, HALVE, TWICE, DONE = -1, -2, -3, -4, -5, -6
 Decide = Callable[[Effect], int]
 """For each effect, before it: 0 lets it happen, an errno fails it, `KILL` ends the process. Of a send, `RESET` ends the
 connection before it, and `LOSE` lets it happen and takes the answer away. Of a write, `HALVE` lets a half of it happen;
-of a change of names, `TWICE` does it first, so that the call finds it done."""
+of a change of names, `TWICE` does it first, so that the call finds it done. `DONE`: who saw it has done it already."""
 
 
 class Supervisor:
@@ -96,6 +96,8 @@ class Supervisor:
                 answer(listener, notification, value=self._lost(notification))
             elif decided == HALVE:
                 answer(listener, notification, value=write_half(notification))
+            elif decided == DONE:
+                answer(listener, notification, value=0)
             elif decided == TWICE and effect is not None:
                 do_before(effect)
                 answer(listener, notification)
@@ -116,9 +118,9 @@ class Supervisor:
         return bool(events.get(descriptor, 0) & select.POLLIN)
 
 
-def be_supervised(path: str, *, looks: bool = False) -> None:
-    """From now on, effects of this process and of those it starts wait for who listens at ``path``, or with ``looks``
-    its looks at files do."""
+def be_supervised(path: str, sees: str = "effects") -> None:
+    """From now on, effects of this process and of those it starts wait for who listens at ``path``, or its looks at
+    files or its connections do."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as low:
         # Never closed, and far from all others: what is sent over a descriptor of this number is not seen.
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -126,7 +128,7 @@ def be_supervised(path: str, *, looks: bool = False) -> None:
         ours = socket.socket(fileno=fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, far))
     with _named(Path(path)) as name:
         ours.connect(name)
-    listener = install(ours.fileno(), looks=looks)
+    listener = install(ours.fileno(), sees)
     socket.send_fds(ours, [str(os.getpid()).encode()], [listener])
     os.close(listener)
     ours.recv(1)

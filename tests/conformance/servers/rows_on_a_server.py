@@ -24,22 +24,24 @@ from laketier_conformance.harness import Warehouse
 ADDRESS = "ROWS_ON_A_SERVER"
 
 
+def committed(asked: Any) -> Any:
+    """What the server does, and answers: a text where the table has moved on."""
+    if asked is None:
+        return "here"
+    table, context, version, batches, watermark = asked
+    committer = kit.ManifestCommitter(FeatherTable(Path(table.location)), context)
+    state = committer.open()
+    if state.snapshot_id != version:
+        return "the table has moved on"
+    writer = Writer(table, spi.new_attempt_id())
+    for batch in batches:
+        writer.write(batch)
+    return committer.publish(state, [writer.complete()], watermark)
+
+
 class Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
-        asked = pickle.load(self.rfile)  # noqa: S301 - of our own tests
-        if asked is None:
-            pickle.dump("here", self.wfile)
-            return
-        table, context, version, batches, watermark = asked
-        committer = kit.ManifestCommitter(FeatherTable(Path(table.location)), context)
-        state = committer.open()
-        answer: Any = "the table has moved on"
-        if state.snapshot_id == version:
-            writer = Writer(table, spi.new_attempt_id())
-            for batch in batches:
-                writer.write(batch)
-            answer = committer.publish(state, [writer.complete()], watermark)
-        pickle.dump(answer, self.wfile)
+        pickle.dump(committed(pickle.load(self.rfile)), self.wfile)  # noqa: S301 - of our own tests
 
 
 @cache

@@ -1,0 +1,170 @@
+"""What stands between a process and the servers that it asks: each of its connections over TCP goes through here.
+
+A request is what leaves before anything comes back, in whatever parts. One of them can meet a fault. Nothing is known
+of what is said but whether an answer is HTTP in clear.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import socket
+import struct
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from laketier_conformance.interposed.memory import read
+from laketier_conformance.interposed.seccomp import Notification
+from laketier_conformance.interposed.sockets import borrowed
+
+BEFORE, LOST, CUT, LATE, UNAVAILABLE = "before", "lost", "cut", "late", "503"
+HOWS = (BEFORE, LOST, CUT, LATE, UNAVAILABLE)
+"""The connection is reset before a request gets there; or it got there, and then the connection is reset before its
+answer or in the middle of it, the answer comes late, or it is 503 in the place of whatever it was."""
+LATE_SECONDS = 2.0
+_DIAL_SECONDS = 10.0
+_QUIET_SECONDS = 0.05
+_SAID = b'{"error": {"message": "try again later", "type": "ServiceUnavailable", "code": 503}}'
+_HTTP_503 = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%s" % (len(_SAID), _SAID)
+)
+
+
+@dataclass
+class Wire:
+    """``fault``: which request meets it, of which the first is 0, and what it is. ``requests``: each by its peer and,
+    of HTTP in clear, its first line. ``met``: whether it could be done."""
+
+    fault: tuple[int, str] = (-1, "")
+    requests: list[str] = field(default_factory=list)
+    met: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _talks: list[_Talk] = field(default_factory=list)
+
+    def redirect(self, notification: Notification) -> int | None:
+        """Do what a call of connect would, but to here. Its errno, or 0; None for what is no connection over TCP."""
+        _, address, length = notification.arguments[:3]
+        peer = _peer(read(notification.pid, address, min(length, 28)))
+        if peer is None:
+            return None
+        with borrowed(notification.pid, notification.arguments[0]) as theirs:
+            if theirs.type & 0xF != socket.SOCK_STREAM:
+                return None
+            try:
+                server = socket.create_connection(peer, _DIAL_SECONDS)
+            except OSError as error:
+                return error.errno or errno.ETIMEDOUT
+            server.settimeout(None)
+            here = "::1" if theirs.family == socket.AF_INET6 else "127.0.0.1"
+            with socket.create_server((here, 0), family=theirs.family) as listener:
+                with suppress(BlockingIOError):
+                    theirs.connect(listener.getsockname()[:2])
+                client, _ = listener.accept()
+        talk = _Talk(self, client, server, f"tcp {peer[0]}:{peer[1]}")
+        self._talks.append(talk)
+        talk.start()
+        return 0
+
+    def close(self) -> None:
+        """End what is left."""
+        for talk in self._talks:
+            talk.end()
+
+    def begun(self, peer: str, data: bytes) -> str:
+        """One more request. The fault that it meets."""
+        line = data.split(b"\r\n", 1)[0]
+        told = line.removesuffix(b" HTTP/1.1").decode("ascii", "replace") if line.endswith(b" HTTP/1.1") else ""
+        with self._lock:
+            self.requests.append(f"{told} of {peer}" if told else f"to {peer}")
+            at, how = self.fault
+            return how if len(self.requests) - 1 == at else ""
+
+
+class _Talk(threading.Thread):
+    """One connection, in both directions."""
+
+    def __init__(self, wire: Wire, client: socket.socket, server: socket.socket, peer: str) -> None:
+        super().__init__(name="wire", daemon=True)
+        self._wire, self._client, self._server, self._peer = wire, client, server, peer
+        self._answered, self._how = True, ""
+        self._ended, self._end = os.pipe()
+
+    def run(self) -> None:
+        with self._client, self._server, suppress(OSError), selectors.DefaultSelector() as selector:
+            for side in (self._client, self._server, self._ended):
+                selector.register(side, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is self._ended:
+                        return
+                    asks = key.fileobj is self._client
+                    data = (self._client if asks else self._server).recv(1 << 16)
+                    if not data:
+                        return
+                    if not (self._asked(data) if asks else self._says(data)):
+                        return
+
+    def end(self) -> None:
+        os.write(self._end, b".")
+        self.join()
+        os.close(self._ended)
+        os.close(self._end)
+
+    def _asked(self, data: bytes) -> bool:
+        if self._answered:
+            self._answered, self._how = False, self._wire.begun(self._peer, data)
+        if self._how == BEFORE:
+            self._wire.met = True
+            return self._reset()
+        self._server.sendall(data)
+        return True
+
+    def _says(self, data: bytes) -> bool:
+        self._answered = True
+        how, self._how = self._how, ""
+        if not how or (how == UNAVAILABLE and not data.startswith(b"HTTP/1.")):
+            self._client.sendall(data)
+            return True
+        self._wire.met = True
+        if how == LATE:
+            if _gives_up(self._client):
+                return False
+            self._client.sendall(data)
+            return True
+        while _comes(self._server, _QUIET_SECONDS) and self._server.recv(1 << 16):
+            pass
+        if how == UNAVAILABLE:
+            self._client.sendall(_HTTP_503)
+            return False
+        if how == CUT:
+            self._client.sendall(data[: len(data) // 2])
+            _comes(self._client, _QUIET_SECONDS)  # a reset takes back what was not read
+        return self._reset()
+
+    def _reset(self) -> bool:
+        self._client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return False
+
+
+def _comes(side: socket.socket, seconds: float) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(side, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
+
+
+def _gives_up(client: socket.socket) -> bool:
+    """Whether who asked ends the connection, or asks for something else over it."""
+    return _comes(client, LATE_SECONDS) and not client.recv(1, socket.MSG_PEEK)
+
+
+def _peer(address: bytes) -> tuple[str, int] | None:
+    family = int.from_bytes(address[:2], "little")
+    port = int.from_bytes(address[2:4], "big")
+    if family == socket.AF_INET:
+        return socket.inet_ntop(family, address[4:8]), port
+    if family == socket.AF_INET6:
+        return socket.inet_ntop(family, address[8:24]), port
+    return None

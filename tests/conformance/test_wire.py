@@ -1,0 +1,130 @@
+"""A process's connections go through the suite, which knows requests and answers apart, and lets one meet a fault."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier_conformance.interposed import Effect, Supervisor, why_not
+from laketier_conformance.interposed.seccomp import Notification
+from laketier_conformance.interposed.supervisor import DONE
+from laketier_conformance.interposed.wire import BEFORE, CUT, HOWS, LATE, LOST, UNAVAILABLE, Wire
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"connections can't be seen here: {why_not()}")
+
+ASKS = """
+import sys
+from laketier_conformance.interposed.supervisor import be_supervised
+be_supervised(sys.argv[1], "connections")
+import http.client
+there = http.client.HTTPConnection("127.0.0.1", int(sys.argv[2]), timeout=9)
+for name in ("first", "second", "third"):
+    try:
+        there.request("PUT", f"/{name}", name * 9)
+        answer = there.getresponse()
+        print(answer.status, answer.read().decode(), end=" ")
+    except (OSError, http.client.HTTPException) as error:
+        print(type(error).__name__, end=" ")
+        there.close()
+"""
+
+
+@contextmanager
+def upper() -> Iterator[tuple[int, list[str]]]:
+    """A server that answers what it was put in upper case, and what was put there."""
+    got: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_PUT(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            got.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.upper())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1], got
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def asked(wire: Wire, code: str, port: int) -> str:
+    """What a process prints that asks over this wire."""
+
+    def connect(notification: Notification) -> Effect | None:
+        error = wire.redirect(notification)
+        return None if error is None else Effect("connect", ("",), error)
+
+    with (
+        tempfile.TemporaryDirectory() as short,
+        Supervisor(lambda effect: effect.received or DONE, Path(short, "s"), connect) as by,
+    ):
+        command = [sys.executable, "-c", code, str(by.path), str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        wire.close()
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SAID = {name: f"200 {name.upper() * 9}" for name in ("first", "second", "third")}
+BROKEN = {
+    BEFORE: "ConnectionResetError",
+    LOST: "ConnectionResetError",
+    CUT: "ConnectionResetError",
+    LATE: SAID["second"],
+    UNAVAILABLE: '503 {"error": {"message": "try again later", "type": "ServiceUnavailable", "code": 503}}',
+}
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_request_meets_a_fault(how: str) -> None:
+    """The second of three. It got there but for one fault."""
+    with upper() as (port, got):
+        wire = Wire((1, how))
+        said = asked(wire, ASKS, port)
+        assert got == ["/first", *(["/second"] if how != BEFORE else []), "/third"]
+    assert said == f"{SAID['first']} {BROKEN[how]} {SAID['third']} "
+    assert wire.met
+    assert wire.requests == [f"PUT /{name} of tcp 127.0.0.1:{port}" for name in ("first", "second", "third")]
+
+
+def test_a_server_that_is_not_there(unused: int = 9) -> None:
+    wire = Wire()
+    said = asked(wire, ASKS, unused)
+    assert said == "ConnectionRefusedError " * 3
+    assert wire.requests == []
+
+
+def test_a_connection_that_does_not_block() -> None:
+    """As most libraries of databases make theirs."""
+    code = ASKS.partition("import http")[0] + (
+        "import asyncio\n"
+        "async def ask():\n"
+        "    reader, writer = await asyncio.open_connection('127.0.0.1', int(sys.argv[2]))\n"
+        "    writer.write(b'PUT /a HTTP/1.1\\r\\nContent-Length: 1\\r\\n\\r\\nx')\n"
+        "    print((await reader.readline()).decode().strip())\n"
+        "    writer.close()\n"
+        "asyncio.run(ask())\n"
+    )
+    with upper() as (port, got):
+        assert asked(Wire(), code, port) == "HTTP/1.1 200 OK\n"
+        assert got == ["/a"]
