@@ -107,9 +107,9 @@ def test_a_request_meets_a_fault(how: str) -> None:
     assert wire.requests == [f"PUT /{name} of tcp 127.0.0.1:{port}" for name in ("first", "second", "third")]
 
 
-def test_a_server_that_is_not_there(unused: int = 9) -> None:
+def test_a_server_that_is_not_there() -> None:
     wire = Wire()
-    said = asked(wire, ASKS, unused)
+    said = asked(wire, ASKS, 9)
     assert said == "ConnectionRefusedError " * 3
     assert wire.requests == []
 
