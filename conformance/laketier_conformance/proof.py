@@ -147,7 +147,8 @@ class Proof:
             effects = ", ".join(f"{count} {kind}" for kind, count in report["interposed"].items())
             terminalreporter.line(f"  interposed: {effects}")
             where = ", ".join(f"{count} on {place}" for place, count in report["places"].items())
-            terminalreporter.line(f"  of these: {where}")
+            if where:
+                terminalreporter.line(f"  of these: {where}")
         for line in report["strides"]:
             terminalreporter.line(f"  interposed in part: {line}")
         for line in (self.of_chosen or self.verdict).why:

@@ -20,7 +20,7 @@ from laketier_conformance.delivery import made_whole
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.answers import NOWHERE, Answers, Asking
 from laketier_conformance.interposed.runs import spread
-from laketier_conformance.interposed.wire import HOWS
+from laketier_conformance.interposed.wire import HOWS, LATE
 from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.operations import OPERATIONS, Asked, Operation, went_well
 
@@ -34,7 +34,8 @@ def _faults(whole: Asking, config: pytest.Config) -> Iterator[tuple[int, str]]:
     assert went_well(whole.answer), f"nothing came upon a request to {whole.do}: found {whole.answer}"
     most, draw = config.getoption("lake_steps"), config.getoption("lake_seed")
     for number, how in enumerate(HOWS):
-        for at in spread(len(whole.requests), most, draw + number):
+        some = -(-most // 3) if how == LATE else most  # it takes its time
+        for at in spread(len(whole.requests), some, draw + number):
             yield at, how
 
 

@@ -102,6 +102,10 @@ class _Talk(threading.Thread):
                         return
                     asks = key.fileobj is self._client
                     data = (self._client if asks else self._server).recv(1 << 16)
+                    if not data and asks:  # it may still read
+                        selector.unregister(self._client)
+                        self._server.shutdown(socket.SHUT_WR)
+                        continue
                     if not data:
                         return
                     if not (self._asked(data) if asks else self._says(data)):
