@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from laketier.spi import (
     FeatureNotSupported,
     OffsetsExpired,
     RolledBack,
+    ScanRequest,
     SnapshotNotFound,
     TableInfo,
     Token,
@@ -36,8 +38,11 @@ from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.locations import Below
 from laketier_iceberg.maintenance import _Folders
 from laketier_iceberg.opening import open_with
+from laketier_iceberg.options import IcebergOptions
+from laketier_iceberg.plain import plain_files
 from laketier_iceberg.plugin import IcebergPlugin
 from laketier_iceberg.pointer import _local, metadata_bytes
+from laketier_iceberg.private import keep_times
 from laketier_iceberg.resolution import Resolution
 from laketier_iceberg.splits import split_of
 from laketier_iceberg.times import TOLERANCE_MS, _end_in_order, ahead, disorder, in_order, mended, newest, next_time
@@ -674,3 +679,79 @@ def test_mended_times_are_in_order_and_none_is_later_than_now() -> None:
     at_edge = metadata({1: None}, head=1, at={1: now + TOLERANCE_MS}).model_copy(update={"metadata_log": files(1)})
     assert told(mended(edge, now))[1:] == ([now + TOLERANCE_MS], now + TOLERANCE_MS)
     assert mended(at_edge, now).snapshots[0].timestamp_ms == now + TOLERANCE_MS
+
+
+def test_a_file_whose_columns_nobody_counted_is_not_plain() -> None:
+    found = metadata()
+    schema = found.schema()
+    for sizes, plain in ((None, False), ({}, False), ({1: 1, 2: 1}, False), ({1: 1, 2: 1, 3: 1}, True)):
+        file = data_file(column_sizes=sizes)
+        assert plain_files(found, schema, [file], {}) == (frozenset([file.file_path]) if plain else frozenset())
+    mapped = metadata(properties={"schema.name-mapping.default": "[]"})
+    assert plain_files(mapped, schema, [data_file()], {}) == frozenset()
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4, 5, 9, 10, 11, None])
+def test_a_split_with_a_limit_gives_exactly_so_many_rows(make: Any, limit: int | None) -> None:
+    """Also of a file with several row groups."""
+    events = make(options=IcebergOptions(row_group_rows=4))
+    events.round(events.token(0), events.batch(0, 10))
+    source = events.storage.source(events.info)
+    plan = source.plan(ScanRequest())
+    [found] = [replace(each, limit=limit) for each in plan.splits]
+    ids = [row["id"] for batch in source.read(found, plan.schema) for row in batch.to_pylist()]
+    assert ids == list(range(10))[:limit]
+
+
+def chunk(**more: Any) -> Any:
+    """As a footer of Parquet tells of a column in one row group."""
+    told = {"has_null_count": True, "null_count": 1, "has_min_max": True, "min_raw": 3, "max_raw": 7, **more}
+    return SimpleNamespace(
+        total_compressed_size=10,
+        num_values=told.pop("num_values", 4),
+        is_stats_set=told.pop("is_stats_set", True),
+        statistics=SimpleNamespace(**told),
+    )
+
+
+THREE, SEVEN, NINE = (number.to_bytes(8, "little") for number in (3, 7, 9))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "found"),
+    [
+        ([chunk()], (10, 4, 1, THREE, SEVEN)),
+        ([chunk(), chunk(min_raw=5, max_raw=9, null_count=0)], (20, 8, 1, THREE, NINE)),
+        ([chunk(is_stats_set=False)], (10, 4, None, None, None)),
+        ([chunk(), chunk(is_stats_set=False)], (20, 8, None, None, None)),
+        ([chunk(has_null_count=False)], (10, 4, None, None, None)),
+        ([chunk(), chunk(has_min_max=False)], (20, 8, 2, None, None)),
+        ([chunk(), chunk(has_min_max=False, null_count=4)], (20, 8, 5, THREE, SEVEN)),
+        ([chunk(null_count=4)], (10, 4, 4, None, None)),
+        ([], (0, 0, 0, None, None)),
+    ],
+)
+def test_what_footers_vouch_for(chunks: list[Any], found: tuple[Any, ...]) -> None:
+    told = metrics._column(metrics.Leaf(1, pa.int64(), "a", False), chunks, {}, set())
+    assert (told.size, told.values, told.nulls, told.lower, told.upper) == found
+    assert told.nans is None
+    for leaf, mode in ((metrics.Leaf(1, pa.int64(), "a", True), {}), (metrics.Leaf(1, pa.int64(), "a", False), "none")):
+        properties = {"write.metadata.metrics.default": mode} if mode else {}
+        assert metrics._column(leaf, chunks, properties, set()) == metrics.ColumnMetrics(found[0])
+    counts = metrics._column(
+        metrics.Leaf(1, pa.int64(), "a", False), chunks, {"write.metadata.metrics.default": "counts"}, set()
+    )
+    assert counts == metrics.ColumnMetrics(*found[:3])
+
+
+def test_bounds_of_floats_are_told_only_without_nan() -> None:
+    leaf, footers = metrics.Leaf(1, pa.float64(), "a", False), [chunk(min_raw=1.0, max_raw=2.0)]
+    clean = metrics._column(leaf, footers, {}, {1})
+    assert (clean.nans, clean.lower is None, clean.upper is None) == (0, False, False)
+    unknown = metrics._column(leaf, footers, {}, {2})
+    assert (unknown.nulls, unknown.nans, unknown.lower, unknown.upper) == (1, None, None, None)
+
+
+def test_a_server_s_catalog_keeps_times_itself() -> None:
+    server: Any = object()
+    assert keep_times(server) is False
