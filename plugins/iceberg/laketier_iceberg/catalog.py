@@ -35,7 +35,7 @@ from laketier_iceberg.features import FEATURES
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
-from laketier_iceberg.table_properties import check_properties
+from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties
 from laketier_iceberg.types import check_types, to_arrow, to_iceberg, type_to_iceberg, without_ids
 from laketier_iceberg.unread import is_unreadable, refusal
 
@@ -153,7 +153,7 @@ class IcebergCatalog(LakeCatalog):
                 sync_embedded(self._settings)  # who made the change may have been killed before
                 return info
             name_mapping(table.metadata, str(path))  # which the update has to follow
-            check_properties(table.metadata.properties, str(path))
+            check_properties(table.metadata.properties, str(path), unread=(TARGET_FILE_SIZE, *EXPIRY))
             try:
                 with schema_change(table) as update:
                     for old, new in zip(info.schema, after, strict=True):

@@ -34,7 +34,7 @@ from laketier_iceberg.live_files import refuse_listed
 from laketier_iceberg.locations import Below
 from laketier_iceberg.references import References, name_of
 from laketier_iceberg.spec import FORMAT
-from laketier_iceberg.table_properties import check_properties
+from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties
 from laketier_iceberg.types import to_arrow
 from laketier_iceberg.writer import WriterPlan, attempt_of
 
@@ -104,7 +104,8 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
     def open(self) -> IcebergState:
         table = load(self._settings, self._plan.table.path)
         refuse_version(table)
-        check_properties(table.metadata.properties, str(self._plan.table.path))
+        unread = (TARGET_FILE_SIZE,) if self._expire else (TARGET_FILE_SIZE, *EXPIRY)
+        check_properties(table.metadata.properties, str(self._plan.table.path), unread=unread)
         sync_embedded(self._settings)
         return IcebergState(table, self._since)
 

@@ -53,7 +53,7 @@ def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> It
                 room -= result.num_rows
             if result.num_rows:
                 yield result
-            if room is not None and room <= 0:
+            if room == 0:
                 return
 
 

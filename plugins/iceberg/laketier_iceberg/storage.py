@@ -36,7 +36,7 @@ from laketier_iceberg.metrics import metrics_properties
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.partitions import PartitionPlan
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, fields_of, named_fields
-from laketier_iceberg.table_properties import TARGET_FILE_SIZE, check_properties
+from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties
 from laketier_iceberg.writer import IcebergWriter, WriterPlan
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class IcebergStorage(LakeStorage):
 
         loaded = handle_of(self._settings, table)
         refuse_version(loaded)
-        _refuse_unwritable(table, loaded)
+        _refuse_unwritable(table, loaded, self._options)
         return IcebergTieringFactory(
             self._settings, writer_plan(table, loaded, self._options), self._options.expire_in_commit
         )
@@ -166,9 +166,11 @@ def _data_folder(location: str, given: str | None) -> str:
     return (given if below is None else f"{location}/{below}").rstrip("/")
 
 
-def _refuse_unwritable(table: TableInfo, loaded: Table) -> None:
+def _refuse_unwritable(table: TableInfo, loaded: Table, options: IcebergOptions) -> None:
     fields_of(table.descriptor)
-    check_properties(loaded.metadata.properties, str(table.path))
+    unread = [] if options.expire_in_commit else list(EXPIRY)
+    unread += [] if options.target_file_bytes is None else [TARGET_FILE_SIZE]
+    check_properties(loaded.metadata.properties, str(table.path), unread=unread)
     if any(str(field.transform) == "void" for field in loaded.spec().fields):
         raise FeatureNotSupported(
             Feature.PARTITION_TRANSFORMS.value,

@@ -6,7 +6,7 @@ understand would end each commit there, as one whose outcome nobody knows. So th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from laketier.spi import ConfigError
 
@@ -14,6 +14,8 @@ TARGET_FILE_SIZE = "write.target-file-size-bytes"
 MAX_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
 MIN_SNAPSHOTS = "history.expire.min-snapshots-to-keep"
 MAX_REF_AGE = "history.expire.max-ref-age-ms"
+EXPIRY = (MAX_SNAPSHOT_AGE, MIN_SNAPSHOTS, MAX_REF_AGE)
+"""Read where commits expire snapshots."""
 DELETE_OLD_METADATA = "write.metadata.delete-after-commit.enabled"
 _MANIFEST_CODEC = "write.avro.compression-codec"
 _LEAST = {
@@ -35,11 +37,12 @@ _SWITCHES = (
 )
 
 
-def check_properties(properties: dict[str, str], where: str) -> None:
-    """Raise `ConfigError` for the first one that commits would stumble over, of table ``where``."""
+def check_properties(properties: dict[str, str], where: str, *, unread: Collection[str] = ()) -> None:
+    """Raise `ConfigError` for the first one that commits would stumble over, of table ``where``. ``unread``: those that
+    nobody reads there, so that what another tool left in them hinders nothing."""
     from pyiceberg.utils.properties import property_as_bool
 
-    for key in _LEAST.keys() & properties.keys():
+    for key in _LEAST.keys() & properties.keys() - set(unread):
         if not _is_whole(properties[key], _LEAST[key]):
             raise _refused(key, properties[key], where, f"a whole number from {_LEAST[key]} on")
     for key in _SWITCHES:

@@ -13,6 +13,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
 from laketier.spi import AddColumn, ConfigError
 from laketier_iceberg.connection import _without_secrets
+from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.snapshots import _snapshot_info
 from laketier_iceberg.table_properties import check_properties, manifest_codec
 
@@ -59,23 +60,43 @@ def test_what_commits_understand_is_taken(key: str, text: str) -> None:
     check_properties({key: text}, "db.t")
 
 
-def test_it_is_told_at_each_door(make: Any, events: Any) -> None:
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("commit.manifest.min-count-to-merge", IcebergOptions()),
+        ("history.expire.max-snapshot-age-ms", IcebergOptions(expire_in_commit=True)),
+    ],
+)
+def test_it_is_told_at_each_door(make: Any, key: str, options: IcebergOptions) -> None:
     """A commit that ended in the middle would be one whose outcome nobody knows."""
-    bad = {"history.expire.max-snapshot-age-ms": "5 days"}
+    bad = {key: "5 days"}
     with pytest.raises(ConfigError, match="'5 days'"):
         make(name="other", properties=bad)
+    events = make(options=options)
     committer = events.committer()
     with events.table().transaction() as change:
         change.set_properties(bad)
     before = sorted(Path(events.info.location).rglob("*"))
-    for attempt in (
+    doors: list[Any] = [
         lambda: events.storage.tiering_factory(events.storage.catalog().load_table(events.info.path)),
         committer.open,
-        lambda: events.storage.catalog().alter_table(events.info.path, [AddColumn(MORE)]),
-    ):
+    ]
+    if not options.expire_in_commit:  # a change of columns expires nothing
+        doors.append(lambda: events.storage.catalog().alter_table(events.info.path, [AddColumn(MORE)]))
+    for attempt in doors:
         with pytest.raises(ConfigError, match="'5 days'"):
             attempt()
     assert sorted(Path(events.info.location).rglob("*")) == before
+
+
+def test_what_another_tool_left_where_nobody_reads_it_hinders_nothing(make: Any) -> None:
+    events = make(options=IcebergOptions(target_file_bytes=1 << 20))
+    with events.table().transaction() as change:
+        change.set_properties({"history.expire.max-snapshot-age-ms": "5d", "write.target-file-size-bytes": "512MB"})
+    events.factory = events.storage.tiering_factory(events.storage.catalog().load_table(events.info.path))
+    events.round(events.token(0), events.batch(0, 3))
+    events.storage.catalog().alter_table(events.info.path, [AddColumn(MORE)])
+    assert events.ids() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

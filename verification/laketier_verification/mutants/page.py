@@ -102,6 +102,23 @@ clocks of who changes a table, damaged files beside the tables, integers beyond 
 tried by hand and noticed; four unit tests of the plugin for six mutants that the nearest tests had passed; six lines
 that argue one; and arguments that set a field to what it is anyway are gone.
 """,
+    "iceberg-own": """\
+Seed 43 was drawn for a guess of all mutants: nobody had looked at its mutants, and each survivor met all tests, those of
+commit 9ef97c3b. Before, 688 mutants of twelve modules were tried against the first of the new tests, and 60 that seed
+41 drew against all tests of commit a0aa68a7, of which these noticed at least 40 (67 %), as that run had to end. What
+they left was judged by the module: filters, promotions, histories, expiry, times, splits, folders, partition values,
+footers, and errors of a database are asked for value by value now, by more than 500 tests of five files. Checks that
+pyiceberg makes itself are gone.
+
+Reading found bugs, which are mended: a property of a table that is no number ended each commit in the middle, as one
+whose outcome nobody knows; a number of another writer in a snapshot's summary ended the history; the end of a secret
+that begins as another value does was told; and a filter by a number beyond all floats ended the plan, of which the
+suite has a test now.
+
+Of the 10 survivors 2 are in code that only tests use (`foreign_deletes`). One is noticed by a test that the runner did
+not ask, as another test of its module had made the table (tried by hand). Of three (a row group without a number of
+nulls, a limit across row groups, a catalog behind a server) there are tests since.
+""",
     "delta": """\
 Seed 31 met the tests of the suite as they were at commit bc4c65a7, and the plugin did not change up to the commit that
 is named. The two samples overlap: what the suite gained is of few mutants, and most of what it does not notice are
