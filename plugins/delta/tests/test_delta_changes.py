@@ -23,7 +23,8 @@ from laketier.spi import (
     RowsChanged,
     VersionBounds,
 )
-from laketier_delta.changes import bounds
+from laketier_delta.changes import _read, bounds
+from laketier_delta.delta_log import DeltaLog
 from laketier_delta.location import Location
 
 
@@ -189,6 +190,14 @@ def test_a_partition_value_of_another_type_is_told(lake: Any, support: Any) -> N
     edited(lake, 1, lambda action: action["add"].update(partitionValues={"id": "x"}) if "add" in action else None)
     with pytest.raises(IncompatibleTable, match="partition value 'x', which is no int64"):
         changes.plan(1, 2)
+
+
+def test_a_table_without_any_property_is_no_damage(filled: Any) -> None:
+    changes = filled.storage.changes(filled.table)
+    for described in ({}, {"configuration": None}, {"configuration": {}}):
+        entry(filled, 2).write_text(json.dumps({"metaData": described}))
+        assert _read(DeltaLog(pafs.LocalFileSystem(), filled.uri), 2).feed is False
+    assert changes.versions().latest == 4
 
 
 def test_empty_lines_of_an_entry_are_none(filled: Any) -> None:
