@@ -105,8 +105,8 @@ that argue one; and arguments that set a field to what it is anyway are gone.
     "delta-own": """\
 Seed 43 was drawn for a guess of all mutants: nobody had looked at its mutants, and each survivor met all tests, those
 of commit 9ef97c3b. Before, the survivors of the suite's seed 31 were read, and what was tested for them is their
-classes, value by value: what delta-rs raises and how often it is asked, panics, places, names of files, logs with gaps, entries
-of other types than the protocol has, texts of partitions, and what a history and a commit tell.
+classes, value by value: what delta-rs raises and how often it is asked, panics, places, names of files, logs with gaps,
+entries of other types than the protocol has, texts of partitions, and what a history and a commit tell.
 
 Reading found bugs, which are mended: an entry of the log whose actions have other types than those of the protocol, or
 that is nested too deep, and a partition value of another type ended the changes and the feed with an error of Python's.
