@@ -100,7 +100,8 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         check_staged(self._folder, results, attempt_of=NAMES.attempt_of, where=self.table.location)
         files = [file for result in results for file in result.files]
         if files:  # the library lists a file any number of times
-            refuse_live((file.path for file in files), self._published(), where=self.table.location)
+            paths = [file.path for file in files]
+            refuse_live(paths, self._published(paths), where=self.table.location)
         path, base = self.table.path, state.version
         try:
             with self.lake.transaction() as session:
@@ -142,7 +143,7 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
             results,
             attempt_of=NAMES.attempt_of,
             where=self.table.location,
-            published=lambda paths: self._published().intersection(paths),
+            published=self._published,
             delete=partial(remove, self._folder),
         )
 
@@ -150,11 +151,13 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
     def _folder(self) -> kit.TableFolder:
         return kit.TableFolder.at(self.table.location)
 
-    def _published(self) -> set[str]:
-        """The files of all snapshots: each can be read."""
+    def _published(self, paths: Sequence[str]) -> set[str]:
+        """Those of these files that some snapshot has: each can be read."""
+        name = "parse_filename(path, false, 'forward_slash')"
         with found(self.lake, self.table.path), self.lake.transaction() as session:
-            rows = session.run(f"SELECT path FROM {session.catalog('ducklake_data_file')}")
-        return {path.rpartition("/")[2] for (path,) in rows}
+            files = session.catalog("ducklake_data_file")
+            rows = session.run(f"SELECT {name} FROM {files} WHERE list_contains(?, {name})", (list(paths),))
+        return {path for (path,) in rows}
 
 
 def read_state(table: spi.TableInfo, lake: Lake) -> State:
