@@ -11,7 +11,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -141,7 +141,7 @@ def test_no_error_of_a_lost_connection_shows_a_secret(
     """Clients of catalogs and databases like to tell the address that they called, with all that is in it. What sends
     nothing has no such error."""
     secretive.create()
-    asked = {"table": "db.t", "pipeline": "p", "epoch": 0, "tasks": [ids_of(0)]}
+    asked: dict[str, Any] = {"table": "db.t", "pipeline": "p", "epoch": 0, "tasks": [ids_of(0)]}
     sends = Interposed(children, secretive, folder)
     for number in range(SENDS):
         run = sends.run("round", at=number, decided=errno.EIO, sends=True, **asked)
