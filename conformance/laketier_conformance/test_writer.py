@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+from collections.abc import Mapping
+from typing import get_type_hints
 
 import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    ConfigError,
     Feature,
     IncompatibleData,
+    LakeStoragePlugin,
     LakeWriter,
+    Leaf,
+    Op,
     PartitionField,
+    Refused,
     WriteResult,
     WriterInitContext,
     new_attempt_id,
@@ -70,6 +78,41 @@ def test_tiny_batches_do_not_become_tiny_files(table: Table) -> None:
     assert len(result.files) <= 4, f"{len(ids)} batches of one row become a few files: found {len(result.files)}"
     table.commit([result], token(0))
     expect(table.ids, ids, "rows of tiny batches")
+
+
+def _small(plugin: LakeStoragePlugin, *, files: bool) -> Mapping[str, str]:
+    """Options by which a task's files end after some rows, or else what files are made of."""
+    kinds = get_type_hints(plugin.options_type)
+    names = [name for name, kind in kinds.items() if name.endswith(("_rows", "_rows_per_file")) and kind is int]
+    return {name.replace("_", "-"): "300" if files else "60" for name in names if ("file" in name) is files}
+
+
+@pytest.mark.parametrize("small", ["files", "groups"])
+def test_a_task_of_many_small_files_or_groups(lake: Lake, small: str) -> None:
+    """As a task of many rows has them, where an option of the format says after how many rows one ends. Each file is
+    told of, looked at before it is published, and read to its end."""
+    options = _small(lake.plugin, files=small == "files")
+    try:
+        table = dataclasses.replace(lake, options={**lake.options, **options}).create()
+    except ConfigError:  # some numbers go with others only
+        options, table = {}, lake.create()
+    rows = [batch(list(range(start, start + 70))) for start in range(0, 910, 70)]
+    doing = f"one task of 910 rows, with the options {dict(options)}"
+    result = table.stage_arrow(rows)
+    expect(sum(file.rows for file in result.files), 910, f"rows of the files of {doing}")
+    if len(result.files) > 1:
+        again, committer = table.stage_arrow(rows), table.committer()
+        committer.discard([dataclasses.replace(again, files=again.files[-1:])])
+        with refused(Refused, f"a result is published whose last file of {len(again.files)} is gone"):
+            committer.publish(committer.open(), [again], None)
+        committer.discard([again])
+        committer.close()
+    table.commit([result], token(0))
+    expect(table.read().sort_by("id"), pa.Table.from_batches(rows), f"rows of {doing}")
+    for value in (0, 540, 909):
+        found = table.read(columns=("id",), filters=(Leaf("id", Op.GE, value), Leaf("id", Op.LE, value)))
+        expect(found["id"].to_pylist(), [value], f"rows of {doing}, by their id {value}")
+    expect(table.read(limit=601).num_rows, 601, f"rows of {doing}, with a limit of 601")
 
 
 def test_a_huge_batch(table: Table) -> None:
