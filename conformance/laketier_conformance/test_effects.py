@@ -32,6 +32,7 @@ from laketier_conformance.interposed.runs import (
     halved_at_each,
     killed_at_each,
     lost_at_each,
+    reset_at_each,
     rivalled_at_each,
 )
 from laketier_conformance.interposed.supervisor import KILL
@@ -43,6 +44,8 @@ Take = Callable[[int], list[Child]]
 RIVALS = 900_000
 PATIENCE_SECONDS = 1.0
 KILLED_AT = 8
+ANSWERS = ("Conflict", "SchemaChanged", "StagedFileLost", "TableChanged", "TableNotFound", "WatermarkLost")
+"""Errors that say how the table is. A step that failed does not know."""
 LOOKED_AT = 24
 """Among so many commits a checkpoint of each tenth is there twice."""
 
@@ -160,12 +163,21 @@ def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
     expect(table.ids, _expected(2), "rows after the next epoch")
 
 
+def _stands_for_no_error(answer: dict[str, Any], told: str) -> None:
+    said = answer.get("refused")
+    assert said not in ANSWERS, (
+        f"{told}: the round ended in {said}, and that was not to be seen: expected an error of the storage, and found "
+        f"{answer.get('message')!r}"
+    )
+
+
 def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerCuts) -> None:
     """With an input/output error, or the end of a connection: the round survives it, or says that it failed. After a
     sync that failed, another one has nothing to do: the system takes the bytes for written."""
     for epoch, run in enumerate(failed_at_each(runs, lambda epoch: {"disk": cuts.restart(), **_round(epoch)})):
         told = runs.told(run, "a reset of the connection before" if run.decided.is_send else "EIO from")
         assert run.answer is not None, f"{told}: the process died"
+        _stands_for_no_error(run.answer, told)
         if "outcome" in run.answer:
             expect(
                 table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
@@ -305,6 +317,7 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
         lost += run.lost
         told = runs.told(run, "the answer was lost after")
         assert run.answer is not None, f"{told}: the process died"
+        _stands_for_no_error(run.answer, told)
         if "outcome" in run.answer:
             expect(
                 table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
@@ -312,6 +325,16 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
         _made_whole(table, epoch, told)
     if runs.sight.peers and not lost:
         runs.sight.unseen[f"answers of {', '.join(runs.sight.peers)}: none could be taken away"] = None
+
+
+def test_a_request_of_a_replay_fails(table: Table, runs: Interposed) -> None:
+    """Of the pipeline's first epoch: whoever takes an error for "it never published" makes its rows twice."""
+    _replay(table, 0)
+    for run in reset_at_each(runs, lambda _: _round(0)):
+        told = runs.told(run, "a reset of the connection before")
+        expect(table.ids, _expected(1), f"{told}, in a replay: the rows")
+        assert run.answer is not None, f"{told}, in a replay: the process died"
+        _stands_for_no_error(run.answer, f"{told}, in a replay")
 
 
 @pytest.mark.parametrize("how", [halved_at_each, done_twice_at_each], ids=["a-short-write", "done-twice"])

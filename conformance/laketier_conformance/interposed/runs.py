@@ -190,6 +190,11 @@ def failed_at_each(
     return _until_there_is_none(_at_each(runs, do, decided=error, only=only))
 
 
+def reset_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each send, and end its connection before it."""
+    return _until_there_is_none(_at_each(runs, do, decided=errno.EIO, sends=True))
+
+
 def lost_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
     """Make one request for each send: it happens, and its answer is taken away when it has come."""
     return _until_there_is_none(_at_each(runs, do, decided=LOSE, sends=True))
