@@ -17,6 +17,7 @@ LINE = re.compile(r"^ *again  (.+)$", re.MULTILINE)
 FOUND = re.compile(r"^ *found  (.+)$|^laketier: (the process ended .+)$", re.MULTILINE)
 NAMES = re.compile(r"[0-9a-f-]{6,}|/\S+|'gw\d+'")
 """What is another one in each run."""
+ENDED = "the process ended"
 AT_A_COMMIT = """
 
 def wrongly(self, state, results, watermark, right=kit.ManifestCommitter.publish):
@@ -113,7 +114,9 @@ def again_as_printed(
 
 
 def _found(text: str) -> set[str]:
-    return {NAMES.sub("*", next(filter(None, each))) for each in FOUND.findall(text)}
+    """The sentences; of a process that ended no more, as xdist tells it in other words than laketier."""
+    sentences = [NAMES.sub("*", next(filter(None, each))) for each in FOUND.findall(text)]
+    return {ENDED if each.startswith(ENDED) else each for each in sentences}
 
 
 def said(command: Sequence[str], project: Path) -> str:

@@ -68,6 +68,7 @@ def conformance(
         began = underway.read_text(encoding="utf-8").splitlines() if underway.exists() else []
     if not told and began:
         where, again = began
+        say("", err=True)  # after pytest's last line, which has no end
         say(f"laketier: {_ended(code)} in {where}: a plugin never ends the process that it works in", err=True)
         say(f"again  {again}", err=True)
         code = 1
