@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.manifests import FORMAT_DETAIL
+from laketier.kit.manifests.document import text, whole
 from laketier.kit.partition import partition_text
 from laketier.spi import CorruptTable
 
@@ -75,19 +76,24 @@ def stats_to_text(stats: Stats) -> str:
     return json.dumps(stats, sort_keys=True, separators=(",", ":"))
 
 
-def stats_from_text(text: str) -> Stats:
+def stats_from_text(told: str) -> Stats:
     """Undo `stats_to_text`."""
-    return {name: (low, high, nulls) for name, (low, high, nulls) in json.loads(text).items()}
+    return {name: (low, high, nulls) for name, (low, high, nulls) in json.loads(told).items()}
 
 
 def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
     """The details of a manifest's entry, in the form that this module gives them. An entry of another file format than
-    Parquet names it, and has a digest of the whole file for that of the footer."""
-    stats = {name: (low, high, nulls) for name, (low, high, nulls) in plain["stats"].items()}
+    Parquet names it, and has a digest of the whole file for that of the footer. Raises `KeyError`,
+    `TypeError` and `ValueError`."""
+    stats = {name: (_bound(low), _bound(high), whole(nulls)) for name, (low, high, nulls) in plain["stats"].items()}
     fitted = {"fitted": True} if plain.get("fitted") is True else {}
     if FORMAT_DETAIL in plain:
-        return {FORMAT_DETAIL: str(plain[FORMAT_DETAIL]), "digest": plain["digest"], "stats": stats, **fitted}
-    return {"footer": plain["footer"], "stats": stats, **fitted}
+        return {FORMAT_DETAIL: str(plain[FORMAT_DETAIL]), "digest": text(plain["digest"]), "stats": stats, **fitted}
+    return {"footer": text(plain["footer"]), "stats": stats, **fitted}
+
+
+def _bound(plain: Any) -> str | None:
+    return None if plain is None else text(plain)
 
 
 def _bounds(groups: list[Any]) -> tuple[str | None, str | None]:

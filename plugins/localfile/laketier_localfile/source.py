@@ -65,7 +65,16 @@ class LocalFileSource(ManifestSource):
         unsure: set[int] = set()
         fields = snapshot.descriptor.partition_by
         for entry in snapshot.files():
-            ranges = ranges_of(entry, snapshot.schema, columns, set(snapshot.written_with(entry).names), fields)
+            written = set(snapshot.written_with(entry).names)
+            try:
+                ranges = ranges_of(entry, snapshot.schema, columns, written, fields)
+            except (ValueError, TypeError, ArithmeticError) as error:
+                raise CorruptTable(
+                    "the manifest says of a data file what is no value of its columns",
+                    where=self.table.store.where(entry.path),
+                    why=repr(error),
+                    fix="Another program than laketier wrote the manifest: restore it from a backup.",
+                ) from error
             results = [outcomes(predicate, ranges) for predicate in filters]
             if all(True in result for result in results):
                 kept.append(entry)

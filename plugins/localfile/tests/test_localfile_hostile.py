@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from laketier.kit import FailpointError, failpoints
 from laketier.kit.manifests import Manifest, ManifestMaintenance, files_at
 from laketier.kit.manifests.document import encode
-from laketier.spi import CorruptTable, OutsideTable, StagedFileLost, TablePath, WriteMode
+from laketier.spi import CorruptTable, Leaf, Op, OutsideTable, StagedFileLost, TablePath, Token, WriteMode
+from laketier.tiering import TieringRound
 from laketier_conformance.hostile import FIXED, PIECES
 from laketier_conformance.outside import everything, touched
 from laketier_localfile.layout import LAYOUT
@@ -108,6 +109,33 @@ def test_a_forged_manifest_touches_nothing(table: Any, around: Any, where: str, 
         assert where in str(told.value)
         assert table.log.path(2).name in str(told.value.where), "the document is named"
     assert touched(before, around()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        *(({"stats": each}, "does not match its place") for each in (None, 5, [], {"id": 5}, {"id": ["1", "2"]})),
+        *(({"stats": {"id": each}}, "does not match") for each in ([1, "2", 0], ["1", [], 0], ["1", "2", "0"])),
+        *(({"stats": {"id": ["1", "2", each]}}, "does not match its place") for each in (-1, 1.5, True, None)),
+        *(({"footer": each}, "does not match its place") for each in (None, 5, [])),
+        *(({"stats": {"id": each}}, "no value of its columns") for each in (["x", "2", 0], ["1", "1.5", 0])),
+        ({"partition": [["id", "x"]]}, "no value of its columns"),
+        ({"partition": [["id", 7]]}, "does not match its place"),
+    ],
+    ids=str,
+)
+def test_what_a_forged_manifest_says_of_values_is_told_as_damage(
+    make_table: Any, change: dict[str, Any], told: str
+) -> None:
+    """Where a filter asks for it, at the latest: it might pass over the file, and rows with it."""
+    table = make_table(partition_by=("id",) if "partition" in change else ())
+    table.create()
+    TieringRound(table.factory, token=Token("p", "run", 0)).commit([table.stage([{"id": 7}])])
+    (entry,) = table.log.head()[0].added
+    plain = entry.to_plain()
+    forge(table, lambda body: body.update(added=[plain | change], removed=[plain["path"]]))
+    with pytest.raises(CorruptTable, match=told):
+        table.scan(filters=(Leaf("id", Op.EQ, 1),))
 
 
 def test_a_forged_rollup_is_passed_over(make_table: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -22,6 +22,7 @@ from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest
 from laketier.kit.manifests.rollup import Block
 from text_lake import PATH, Lake, OtherTable, TextTable, details, following, put
 
+NO_TEXTS = [None, 5, True, [], {}, ["append"]]
 COUNTS = [None, "1", 1.5, True, -1, 2**63, [], {}]
 MISSING = object()
 
@@ -67,7 +68,7 @@ def newest(lake: Lake) -> Path:
         ("metadata", [5, "text", [], {}, MISSING]),
         ("folded", [5, [5], ["x.text"], {"a": 1}]),
         ("version", [0, 9, "1", None, MISSING]),
-        *((name, [MISSING]) for name in ("previous", "commit_id", "kind")),
+        *((name, [*NO_TEXTS, MISSING]) for name in ("previous", "commit_id", "kind")),
     ],
 )
 def test_a_manifest_of_another_program(lake: Lake, newest: Path, name: str, values: list[object]) -> None:
@@ -85,8 +86,8 @@ def test_a_manifest_of_another_program(lake: Lake, newest: Path, name: str, valu
     [
         *((name, [*COUNTS, MISSING]) for name in ("rows", "bytes", "schema")),
         ("path", [5, None, "../1.text", "/x", "notes.txt", "_text/table.json", MISSING]),
-        ("partition", [5, [5], ["a"], [["a"]], MISSING]),
-        ("bucket", [MISSING]),
+        ("partition", [5, [5], ["a"], [["a"]], [["a", "b", "c"]], [["a", 5]], [["a", ["b"]]], [[5, "a"]], MISSING]),
+        ("bucket", [each for each in [*COUNTS, MISSING] if each is not None]),
         ("level", [count for count in COUNTS if count is not MISSING]),
         ("lines", ["x", None, MISSING]),
     ],
@@ -313,16 +314,29 @@ def test_what_a_rollup_both_adds_and_removes_is_in_neither() -> None:
     assert Block.join([added, removed, reset]).removed == ()
 
 
-@pytest.mark.parametrize("name", ["first", "last"])
-def test_a_rollup_of_another_program_is_passed_over(lake: Lake, name: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        *((name, [*COUNTS, MISSING]) for name in ("first", "last")),
+        *((name, [*NO_TEXTS, MISSING]) for name in ("previous", "sha256")),
+        ("resets", [None, 0, 1, "false", [], MISSING]),
+        ("files", [None, 5, [5], [{}], MISSING]),
+        ("removed", [5, [5], ["../x"]]),
+        ("commits", [None, 5, [5], [[]], [[0, 1, "c"]], [["0", 1, "c", "append"]], [[0, 1, 2, "append"]], MISSING]),
+    ],
+)
+def test_a_rollup_of_another_program_is_passed_over(
+    lake: Lake, name: str, values: list[object], caplog: pytest.LogCaptureFixture
+) -> None:
     manifests = lake.table.manifests()
     [rollup] = (manifests.folder / "rollups").iterdir()
-    for value in (*COUNTS, MISSING):
+    whole_one = body_of(rollup)
+    for value in values:
         caplog.clear()
-        rollup.write_bytes(encode(changed(body_of(rollup), name, value)))
+        rollup.write_bytes(encode(changed(whole_one, name, value)))
         assert lake.read() == [1, 2]
+        assert not lake.table.open().landed("nothing")
         assert "instead of a damaged rollup" in caplog.text
-        rollup.write_bytes(encode(body_of(rollup) | {name: 0 if name == "first" else 1}))
 
 
 def test_a_link_is_no_document(lake: Lake, tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ T = TypeVar("T")
 
 def encode(body: Mapping[str, Any]) -> bytes:
     """A checked document of ``body``."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    return _HEAD + hashlib.sha256(text).hexdigest().encode() + _MIDDLE + text + _TAIL
+    written = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _HEAD + hashlib.sha256(written).hexdigest().encode() + _MIDDLE + written + _TAIL
 
 
 def digest_of(document: bytes) -> str:
@@ -102,11 +102,14 @@ def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str],
 
 def texts(mapping: Any) -> dict[str, str]:
     """Names and their texts, such as properties. Raises `TypeError` and `AttributeError` for any other value."""
-    found = dict(mapping.items())
-    for name, text in found.items():
-        if not isinstance(text, str):
-            raise TypeError(f"{name!r} is {text!r}, which is no text")
-    return found
+    return {name: text(value) for name, value in mapping.items()}
+
+
+def text(value: Any) -> str:
+    """A name, or whatever else is compared with texts. Raises `TypeError` for any other value."""
+    if type(value) is not str:
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def whole(number: Any) -> int:

@@ -19,6 +19,7 @@ from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     decode,
     encode,
+    text,
     texts,
     whole,
 )
@@ -104,8 +105,8 @@ class FileEntry:
             rows=whole(plain["rows"]),
             bytes=whole(plain["bytes"]),
             schema=whole(plain["schema"]),
-            partition=tuple((name, value) for name, value in plain["partition"]),
-            bucket=plain["bucket"],
+            partition=tuple(map(_partition_from_plain, plain["partition"])),
+            bucket=None if plain["bucket"] is None else whole(plain["bucket"]),
             details=layout.details({name: value for name, value in plain.items() if name not in _OWN}),
             level=whole(plain.get("level", 0)),
             transformed=plain.get("transformed") is True,
@@ -186,8 +187,8 @@ class Manifest:
 
     def watermark(self, pipeline: str) -> Watermark | None:
         """The last watermark of ``pipeline``."""
-        text = self.watermarks.get(pipeline)
-        return None if text is None else Watermark.from_json(text)
+        found = self.watermarks.get(pipeline)
+        return None if found is None else Watermark.from_json(found)
 
     def encode(self) -> bytes:
         """Encode the manifest. The head of the document holds its digest, which `decode` returns as `sha256`."""
@@ -223,10 +224,10 @@ class Manifest:
         return cls(
             table_uuid=body["table_uuid"],
             number=whole(body["number"]),
-            previous=body["previous"],
+            previous=text(body["previous"]),
             at=whole(body["at"]),
-            commit_id=body["commit_id"],
-            kind=body["kind"],
+            commit_id=text(body["commit_id"]),
+            kind=text(body["kind"]),
             metadata_at=whole(body["metadata_at"]),
             added=tuple(FileEntry.from_plain(entry, layout, adopted=bool(origin)) for entry in body["added"]),
             removed=removed_paths(body, layout),
@@ -259,6 +260,11 @@ class Description:
     def _from_body(cls, body: dict[str, Any], _: str) -> Description:
         metadata = body["metadata"]
         return cls(body["table_uuid"], body["number"], None if metadata is None else _descriptor_from_plain(metadata))
+
+
+def _partition_from_plain(plain: Any) -> tuple[str, str | None]:
+    name, value = plain
+    return text(name), None if value is None else text(value)
 
 
 def origin_of(body: Mapping[str, Any]) -> str:

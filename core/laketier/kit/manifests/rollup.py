@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from laketier.kit.manifests.document import decode, encode, whole
+from laketier.kit.manifests.document import decode, encode, text, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
@@ -110,14 +110,22 @@ class Block:
         return cls(
             whole(body["first"]),
             whole(body["last"]),
-            body["previous"],
-            body["sha256"],
-            body["resets"],
+            text(body["previous"]),
+            text(body["sha256"]),
+            _flag(body["resets"]),
             tuple(FileEntry.from_plain(entry, layout, adopted=bool(origin)) for entry in body["files"]),
-            tuple(Commit(*commit) for commit in body["commits"]),
+            tuple(
+                Commit(whole(number), whole(at), text(name), text(kind)) for number, at, name, kind in body["commits"]
+            ),
             removed_paths(body, layout),
             origin,
         )
+
+
+def _flag(plain: Any) -> bool:
+    if type(plain) is not bool:
+        raise TypeError(f"{plain!r} is neither true nor false")
+    return plain
 
 
 def _is_older(removed: FileEntry | None) -> bool:
