@@ -13,6 +13,7 @@ import pytest
 
 from laketier import kit, spi
 from laketier.kit.local_store import LocalStore, LocalWarehouse
+from laketier.kit.manifests import kept
 from laketier.kit.manifests.document import encode
 from laketier.kit.manifests.log import ManifestLog
 from text_lake import PATH, SCHEMA, Lake, TextTable, following, put
@@ -372,3 +373,18 @@ def test_the_folders_of_a_new_table_are_made_in_their_order(tmp_path: Path, monk
 
 class Staging(TextTable):
     layout: ClassVar = replace(TextTable.layout, staging="_in")
+
+
+def test_no_document_is_kept_where_a_look_is_a_request(bucket: TextTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To ask what a file is costs there as much as to read it."""
+    manifests = bucket.manifests()
+    monkeypatch.setattr(kept, "LARGE", 1)
+
+    def asked(*_: Any) -> str:
+        raise AssertionError("it is asked what a document is, which is a request")
+
+    monkeypatch.setattr(Bucket, "identity", asked)
+    assert manifests.read(0) == manifests.read(0)
+    bucket.store.replace(manifests.name(0), b"damaged")
+    with pytest.raises(spi.CorruptTable):
+        manifests.read(0)

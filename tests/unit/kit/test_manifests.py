@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from laketier import kit, spi
+from laketier.kit.manifests import committer
 from laketier.kit.manifests.document import encode
 from laketier.tiering import TieringRound
 from text_lake import PATH, SCHEMA, Lake, OtherTable, PoorTable, TrustingTable, UncountedSource
@@ -172,3 +173,15 @@ def test_a_forged_result_is_not_published(lake: Lake) -> None:
         with pytest.raises(error):
             committer.publish(committer.open(), [forged], None)
     assert lake.read() == []
+
+
+def test_what_was_published_is_not_published_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same state and the same files, a moment later: what was answered before counts for nothing."""
+    times = iter(range(10**13, 10**13 + 9))
+    monkeypatch.setattr(committer, "host_time", lambda: next(times))
+    ours = lake.create_committer(spi.CommitterInitContext("c"))
+    state, staged = ours.open(), lake.stage(1)
+    assert ours.publish(state, [staged], None).snapshot_id == 1
+    with pytest.raises(spi.Conflict):
+        ours.publish(state, [staged], None)
+    assert lake.read() == [1]

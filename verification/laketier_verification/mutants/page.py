@@ -35,13 +35,25 @@ _ABOUT = {
 }
 _NOTES = {
     "feather": """\
-The aim is 95 %. The suite alone does not reach it. Each sample is drawn anew: a test that was written for survivors of
-one can only raise the next. A figure that is told as the least is of a run that had to end before its survivors had met
-all tests. Our own tests have not been asked about the survivors of seeds 7, 11 and 37. Since seed 17 a test that starts
-processes is asked of those mutants alone that these run, and about 110 mutants of expiry and of storage that lets a
-name be taken twice are not in the target any more.
+The aim is 95 %. The suite alone does not reach it. Each sample is drawn anew: a test that was written for survivors
+of one can only raise the next. A figure that is told as the least is of a run that had to end before its survivors
+had met all tests. Our own tests have not been asked about the survivors of seeds 7 and 11, and about those of seed 37
+only after its row was written. Since seed 17 a test that starts processes is asked of those mutants alone that these
+run, and about 110 mutants of expiry and of storage that lets a name be taken twice are not in the target any more.
 **Seed 17 was not finished**: of 59 mutants drawn at commit 2a57948a the suite noticed at least 32 (54 %), and our own
 tests 13 more (76 %).
+
+Seed 43 was drawn before anybody looked at its mutants. The suite was asked as far as its tests start no process and
+take about a second at most (2,433 tests of three formats, of which 42 do not pass without a mutant), so 22 of 39 is
+what it notices at least. Of the 17 others, the unit tests of the kit noticed 14. After that, two of the three that
+were left got tests (a commit that is published once more, and documents that are not kept where a look is a request),
+and one is argued, as it only takes longer. The row tells what was before.
+
+Of the 18 survivors of seed 37 the unit tests of the kit noticed 17; one of these only changes the word for a version
+in a message, which mutants leave alone since. The last one passed over an error that a rollup could not be read by.
+Around it there was a real mistake: a rollup that lay in the place of another one was taken for that, as nothing
+compared it with the manifest that it has to end with. A table lost files without an error. It is mended, and the code
+of that mutant has changed.
 
 Seed 37 was drawn before anybody looked at its mutants, and met the suite as it was at commit 17558514, which had tests
 of the classes that seed 23 left: types that a change leads to, foreign ids of columns, looks at what lies in a table's
@@ -91,7 +103,11 @@ whole class:
 - **In code that is gone: 1.**
 """,
     "lance": """\
-The first sample that was finished. Our own tests have not been asked about its survivors, so nothing is known of them.
+The first sample that was finished. Our own tests have not been asked about its survivors. When they were read, two
+conditions were found that could not differ, and an argument that changed nothing: they are gone. Metadata that
+another tool wrote were an error of Python's, or hid a restore: the first are refused, and the second are not
+believed. Small parts of the plugin (filters, words, messages, folders, ranks) have unit tests of hostile values
+since, which no sample has met yet.
 """,
     "iceberg": """\
 The first sample that is nearly finished: before, most mutants had met only the first tests, so its figures can't be
