@@ -39,7 +39,14 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "core/laketier/spark/session.py": {"os.access": "a Java that can't be run is as none"},
     "core/laketier/cli/doctor.py": {"file.is_file": "settings that can't be read are told as none; nothing follows"},
-    "core/laketier/cli/conformance.py": {"written.exists": "a report that was not written"},
+    "core/laketier/cli/conformance.py": {
+        "written.exists": "a report that was not written",
+        "underway.exists": "a note in a folder of the command's own",
+    },
+    "core/laketier/cli/pages.py": {
+        "_CHECKOUT.joinpath(name).is_file": "which of two texts tells people where a page is",
+        "_DOCUMENTS.joinpath(name).is_file": "which of two texts tells people where a page is",
+    },
     "core/laketier/cli/new_plugin/distribution.py": {"each.is_dir": "of a folder that was made just now"},
     "core/laketier/cli/demo/inputs.py": {
         "self.waiting.glob": "the demo's own folder",
