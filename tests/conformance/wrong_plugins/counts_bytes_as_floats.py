@@ -11,7 +11,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_rounds.py::test_the_counts_are_those_of_the_files"
-SAYS = "bytes of what the committer tells is a whole number"
+SAYS = "LakeCommitter.publish answers what its contract says: expected bytes of LakeCommitResult to be int, found 1"
 
 
 class FloatingCommitter(kit.ManifestCommitter):
