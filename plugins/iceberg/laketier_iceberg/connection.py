@@ -170,10 +170,20 @@ def sync_embedded(settings: CatalogSettings) -> None:
 @contextmanager
 def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
     """Raise what a catalog's database says of itself (locked, not there) as `StorageError`: it may answer later; and
-    that it is damaged as `CorruptTable`. Not for commits, where no answer does not mean that nothing happened."""
+    that it is damaged as `CorruptTable`. A REST catalog's refusals and lost connections are `StorageError`, too. Not
+    for commits, where no answer does not mean that nothing happened."""
     try:
         yield
     except Exception as error:
+        if _is_of_a_server(error):
+            properties = dict(settings.properties)
+            raise StorageError(
+                f"the catalog {settings.name!r} did not do what it was asked for",
+                where=_without_secrets(properties["uri"], {**properties, "uri": ""}) if "uri" in properties else None,
+                why=_without_secrets(f"{type(error).__name__}: {error}", {**properties, "uri": ""}),
+                fix="Try again. If this repeats, compare its address and what it asks for as proof of who you are with "
+                "the catalog's options.",
+            ) from error
         # The class is only there when the library was loaded, and then the error may be of it.
         raised = sys.modules.get("sqlalchemy.exc")
         if raised is None or not isinstance(error, raised.DatabaseError):
@@ -190,6 +200,14 @@ def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
             why=_without_secrets(str(error.orig), dict(settings.properties)),
             fix="Try again. If this repeats, find the process that locks the catalog's database.",
         ) from error
+
+
+def _is_of_a_server(error: Exception) -> bool:
+    """Whether a REST catalog told it, or the connection to one."""
+    kinds = (("requests.exceptions", "RequestException"), ("pyiceberg.exceptions", "RESTError"))
+    return any(
+        module in sys.modules and isinstance(error, getattr(sys.modules[module], name)) for module, name in kinds
+    )
 
 
 def _without_secrets(text: str, properties: dict[str, str]) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg import types as it
-from pyiceberg.exceptions import CommitFailedException, ValidationError
+from pyiceberg.exceptions import CommitFailedException, UnauthorizedError, ValidationError
+from requests.exceptions import ConnectTimeout
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from laketier.spi import (
@@ -306,6 +307,19 @@ def test_what_a_database_says_of_itself(make: Callable[[], Exception], embedded:
     if isinstance(caught.value, LaketierError):
         assert caught.value.where == ("/w/catalog.db" if embedded else None)
         assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [ConnectTimeout("no route, Bearer hunter22"), UnauthorizedError("not hunter22")])
+def test_what_a_server_says_is_a_sentence(error: Exception) -> None:
+    from laketier.spi import Passthrough
+
+    uri = "http://user:hunter22@catalog.example:8181"
+    settings = CatalogSettings("mine", "/w", False, Passthrough({"uri": uri, "token": "hunter22"}))
+    with pytest.raises(StorageError) as caught, naming_catalog_errors(settings):
+        raise error
+    assert "hunter22" not in str(caught.value)
+    assert caught.value.where == "http://user:***@catalog.example:8181"
+    assert type(error).__name__ in str(caught.value)
 
 
 def test_without_a_database_s_library_no_error_is_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
