@@ -35,13 +35,22 @@ _SWITCHES = (
     "write.object-storage.enabled",
     "write.object-storage.partitioned-paths",
 )
+_CLASS = "write.py-location-provider.impl"
+"""pyiceberg imports what it names, and whoever may write a table's metadata could name anything."""
 
 
 def check_properties(properties: dict[str, str], where: str, *, unread: Collection[str] = ()) -> None:
-    """Raise `ConfigError` for the first one that commits would stumble over, of table ``where``. ``unread``: those that
-    nobody reads there, so that what another tool left in them hinders nothing."""
+    """Raise `ConfigError` for the first one that commits would stumble over, or that names code, of table ``where``.
+    ``unread``: those that nobody reads there, so that what another tool left in them hinders nothing."""
     from pyiceberg.utils.properties import property_as_bool
 
+    if _CLASS in properties:
+        raise ConfigError(
+            f"the table property {_CLASS} is {properties[_CLASS]!r:.200}",
+            where=where,
+            why="pyiceberg would import it, and laketier runs no code that a table's metadata names",
+            fix="Take the property away with the engine that has set it. write.data.path says where files go, too.",
+        )
     for key in _LEAST.keys() & properties.keys() - set(unread):
         if not _is_whole(properties[key], _LEAST[key]):
             raise _refused(key, properties[key], where, f"a whole number from {_LEAST[key]} on")

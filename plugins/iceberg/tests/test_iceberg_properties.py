@@ -55,6 +55,12 @@ def test_what_commits_would_stumble_over_is_refused(key: str, text: str) -> None
     assert (told.value.where, bool(told.value.why), bool(told.value.fix)) == ("db.t", True, True)
 
 
+def test_no_code_that_metadata_names_is_imported() -> None:
+    with pytest.raises(ConfigError, match=r"'evil\.Provider'") as told:
+        check_properties({"write.py-location-provider.impl": "evil.Provider"}, "db.t")
+    assert "import it" in str(told.value)
+
+
 @pytest.mark.parametrize(("key", "text"), GOOD)
 def test_what_commits_understand_is_taken(key: str, text: str) -> None:
     check_properties({key: text}, "db.t")
