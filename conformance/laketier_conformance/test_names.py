@@ -74,7 +74,20 @@ def test_a_warehouse_in_a_folder_with_an_odd_name(lake: Lake, name: str) -> None
         expect(odd.storage.catalog().list_tables(), [], f"in {folder!r} a table that was dropped is gone")
 
 
-SIBLINGS = ("db.t", "db.t2", "db.t_x", "db.tax", "db.t-x", "db.T2", "db.tt", "db2.t", "d_.t", "db-t.t", "DB2.t")
+SIBLINGS = (
+    "db.t",
+    "db.t2",
+    "db.t_x",
+    "db.t_y",
+    "db.tax",
+    "db.t-x",
+    "db.T2",
+    "db.tt",
+    "db2.t",
+    "d_.t",
+    "db-t.t",
+    "DB2.t",
+)
 """The first one is dropped. Others begin as it does, or match a pattern that its name makes in SQL."""
 
 

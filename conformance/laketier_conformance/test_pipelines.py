@@ -39,7 +39,7 @@ ALIKE: dict[str, tuple[str, ...]] = {
     "invisible": ("ab", "a\u200bb", "a\u00adb", "\ufeffab", "ab\x00", "ab\x00c", "a\x7fb"),
     "separated": ("a", "a|b", "a,b", "a;b", "a#b", "a&b", "a@b", "a\nb", "a::b", "a=1"),
     "hashed": tuple(name for pair in HASHED for name in pair),
-    "prefixed": ("a", "a.", "a.b", "a/", "a/b", "aa"),
+    "prefixed": ("a.b", "a/b", "a", "a.", "a/", "aa", "a.b.c"),
     "escaped": ("a/b", "a%2Fb", "a%2fb", "a%252Fb", "a\\u002fb", "a+b", "a%20b", "a b"),
     "quoted": ("a", "'a'", '"a"', "`a`", "a''b", "a'b", "{a}", "$a"),
     "folders": (".", "..", "./a", "a", "/a", "a/../a", "nul", "_laketier"),
