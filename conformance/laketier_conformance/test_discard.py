@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import Feature, Gap, WriteMode, WriterInitContext, new_attempt_id
+from laketier.spi import Feature, Gap, LaketierError, Watermark, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, batch, ids_of, token
@@ -71,6 +71,25 @@ def test_a_result_that_an_older_snapshot_needs_is_kept(table: Table) -> None:
     committer.close()
     old = table.read(snapshot_id=then)["id"].to_pylist()
     expect(sorted(old), ids_of(0), "rows of a snapshot before an overwrite, after its result was discarded")
+
+
+@pytest.mark.parametrize("deleted", ["aborted", "discarded"])
+def test_rows_that_were_deleted_are_not_published(table: Table, deleted: str) -> None:
+    """The message of a task may come after the task was given up. A commit without its rows would end their epoch."""
+    writer = table.factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
+    writer.write(batch(ids_of(0)))
+    result = writer.complete()
+    committer = table.committer()
+    if deleted == "aborted":
+        writer.abort()
+    else:
+        committer.discard([result])
+    with refused(LaketierError, f"a result is published of which all was {deleted}"):
+        committer.publish(committer.open(), [result], Watermark(token(0), "c"))
+    committer.close()
+    expect(table.watermark(), None, f"the watermark after a result was published of which all was {deleted}")
+    expect(table.append(0).outcome, RoundOutcome.PUBLISHED, "the outcome of the epoch, run again")
+    expect(table.ids, ids_of(0), "rows of the epoch, run again")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

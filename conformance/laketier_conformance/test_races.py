@@ -1,14 +1,16 @@
-"""Several processes at once."""
+"""Several processes at once, and several threads of one."""
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Feature
+from laketier.spi import AddColumn, Feature, ScanRequest
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
@@ -16,6 +18,7 @@ from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of
 
 Take = Callable[[int], list[Child]]
 PROCESSES = 3
+STREAMS, EPOCHS = 3, 2
 
 
 def test_drivers_of_the_same_epoch(table: Table, children: Take) -> None:
@@ -59,6 +62,44 @@ def test_pipelines_side_by_side(table: Table, children: Take) -> None:
         mark = table.watermark(f"p{number}")
         assert mark is not None, f"the pipeline p{number} has a watermark"
         expect(mark.token.epoch, 2, f"the epoch of the watermark of p{number}")
+
+
+def test_streams_of_one_process(lake: Lake) -> None:
+    """A driver runs each stream in a thread of its own. What a format keeps for the process serves all of them: of
+    another thread's transaction nothing is read, committed or rolled back."""
+    tables = [lake.create(name=f"db.t{number}") for number in range(STREAMS)]
+    together = threading.Barrier(STREAMS)
+
+    def stream(number: int) -> str:
+        together.wait()
+        try:
+            for epoch in range(EPOCHS):
+                tables[number].append(epoch)
+                tables[number].read()
+        except Exception as error:  # noqa: BLE001 - whatever it is, a thread is told of it by its name
+            return f"{type(error).__name__}: {error}"
+        return "no error"
+
+    with ThreadPoolExecutor(STREAMS) as pool:
+        told = list(pool.map(stream, range(STREAMS)))
+    expect(told, ["no error"] * STREAMS, "what streams ended with that ran in threads of one process")
+    wanted = [sorted(i for epoch in range(EPOCHS) for i in ids_of(epoch))] * STREAMS
+    expect([table.ids for table in tables], wanted, "rows of streams that ran in threads of one process")
+
+
+def test_a_round_while_its_process_reads(table: Table) -> None:
+    """A reader takes one batch, and the next one later. Its snapshot is none of the round's, and ends no round."""
+    table.append(0)
+    source = table.source
+    plan = source.plan(ScanRequest(columns=("id",)))
+    (split,) = plan.splits
+    reading = source.read(split, plan.schema)
+    ids = next(reading).column("id").to_pylist()
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of a round beside a reader of its process")
+    expect(table.append(1).outcome, RoundOutcome.ALREADY_THERE, "the outcome of its replay beside that reader")
+    reading.close()
+    expect(ids, ids_of(0), "rows of a reader beside a round of its process")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of a round beside a reader of its process")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)

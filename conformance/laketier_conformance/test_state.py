@@ -112,6 +112,24 @@ def test_a_state_stays_what_it_was(table: Table) -> None:
     assert _of(_state(table)) != before, "a state that is taken after two more commits is another one"
 
 
+MARKS = ((9, 1_000), (10, 900), (2, 800), (11, 700))
+"""Epochs that follow each other, one to which a pipeline went back, and moments of a clock that was set back."""
+
+
+def test_the_watermark_is_the_one_that_was_published_last(table: Table) -> None:
+    """Neither the greater one nor the later one: the core decides what may follow what."""
+    for epoch, moment in MARKS:
+        commit = new_attempt_id()
+        committer = table.committer(commit_id=commit)
+        committer.publish(committer.open(), [], Watermark(token(epoch), commit, committed_at=moment))
+        committer.close()
+        mark = _state(table).watermark("p")
+        found = None if mark is None else (mark.token.epoch, mark.commit_id)
+        expect(
+            found, (epoch, commit), f"of the epochs {[e for e, _ in MARKS]}, {epoch} was published last: the watermark"
+        )
+
+
 def test_a_state_that_was_published_on_stays_what_it_was(table: Table) -> None:
     """Also in what it says of the pipeline that did so: a lost answer is looked up in a new one."""
     table.append(0)

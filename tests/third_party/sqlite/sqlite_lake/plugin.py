@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -201,22 +200,30 @@ class Source(spi.LakeSource):
         return spi.ScanPlan(snapshot_id=version, schema=schema, splits=tuple(splits), remaining=request.filters)
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        names, part = [*map(quoted, schema.names), "_row"], split.payload
-        query = f"SELECT {', '.join(names)} FROM {quoted(str(self.table.path))}"
-        if part.file is not None:
-            query += " WHERE _file = :file"
-        with self.catalog.database.connected() as sql:
-            found = look_up(sql, self.catalog.warehouse, self.table.path)
-            if (found.table_uuid, found.snapshot_id) != (self.table.table_uuid, part.version):
-                raise spi.SnapshotNotFound("the table has changed since the scan was planned", where=str(found.path))
-            cursor = sql.execute(f"{query} ORDER BY rowid", {"file": part.file})
-            while rows := list(islice(cursor, ROWS_PER_BATCH)):
-                *columns, numbers = zip(*rows, strict=True)
-                arrays = [to_arrow(values, field.type) for values, field in zip(columns, schema, strict=True)]
-                if arrays:
-                    yield pa.record_batch(arrays, schema=schema)
-                else:
-                    yield pa.record_batch([pa.array(numbers)], names=["_row"]).select([])
+        names, part, last = [*map(quoted, schema.names), "_row"], split.payload, 0
+        of_file = "" if part.file is None else " AND _file = :file"
+        while True:
+            # No transaction is open while the reader has the rows: a commit would wait for it.
+            with self.catalog.database.connected() as sql:
+                found = look_up(sql, self.catalog.warehouse, self.table.path)
+                if (found.table_uuid, found.snapshot_id) != (self.table.table_uuid, part.version):
+                    raise spi.SnapshotNotFound(
+                        "the table has changed since the scan was planned", where=str(found.path)
+                    )
+                taken = {name.lower() for name in found.schema.names}
+                place = next(each for each in ("rowid", "oid", "_rowid_") if each not in taken)
+                query = f"SELECT {', '.join(names)}, {place} FROM {quoted(str(self.table.path))} WHERE {place} > :last"
+                parameters = {"file": part.file, "last": last, "most": ROWS_PER_BATCH}
+                rows = sql.execute(f"{query}{of_file} ORDER BY {place} LIMIT :most", parameters).fetchall()
+            if not rows:
+                return
+            *columns, numbers, places = zip(*rows, strict=True)
+            last = places[-1]
+            arrays = [to_arrow(values, field.type) for values, field in zip(columns, schema, strict=True)]
+            if arrays:
+                yield pa.record_batch(arrays, schema=schema)
+            else:
+                yield pa.record_batch([pa.array(numbers)], names=["_row"]).select([])
 
 
 @dataclass(frozen=True)
