@@ -1,5 +1,5 @@
-"""What a process finds where it runs: its encoding, its folder for temporary files, its limits and random numbers, the
-dates of files. None of it changes what a table holds."""
+"""What a process finds where it runs: its encoding, its folder for temporary files, its limits and random numbers, its
+zone, the dates of files. None of it changes what a table holds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import io
 import os
 import random
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from laketier.spi import Feature, ScanRequest
+from laketier.spi import Feature, ScanRequest, UnsupportedType
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
@@ -57,6 +59,50 @@ def test_files_have_an_encoding_of_their_own(lake: Lake) -> None:
     expect(published, RoundOutcome.PUBLISHED, f"the outcome of {NAMED!r}, where the locale's encoding is ASCII")
     expect(outcome, RoundOutcome.ALREADY_THERE, f"the replay of {NAMED!r}, where the locale's encoding is ASCII")
     expect(found, ids_of(0), "rows where the locale's encoding is ASCII")
+
+
+ZONES = ("EST5EDT,M3.2.0,M11.1.0", "IST-5:30")
+CLOCKS = ("2026-11-21 08:30:15.123456", "2026-03-08 02:30:00", "2026-11-01 01:30:00", "1969-12-31 23:59:59.999999")
+"""One of them is on no clock of the first zone, and one is there twice."""
+
+
+@pytest.fixture
+def live_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Sets the zone of this process's clocks."""
+
+    def move(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    yield move
+    monkeypatch.undo()
+    if hasattr(time, "tzset"):
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.date32()], ids=["clock", "moment", "day"]
+)
+def test_moments_of_processes_in_other_zones(
+    lake: Lake, kind: pa.DataType, live_in: Callable[[str], None], unproven: Callable[[str, str], None]
+) -> None:
+    """An executor's clocks may show another zone than the driver's. A moment is no clock's, and a day no moment."""
+    if not hasattr(time, "tzset"):
+        unproven("processes in other zones", "this system keeps the zone of a process for itself")
+        return
+    values = pa.array(CLOCKS).cast(pa.timestamp("us")).cast(kind)
+    schema = pa.schema([("id", pa.int64()), ("v", kind)])
+    rows = pa.record_batch([pa.array(range(len(CLOCKS)), pa.int64()), values], schema=schema)
+    try:
+        table = lake.create(schema, "db.moments")
+    except UnsupportedType:
+        return
+    live_in(ZONES[0])
+    table.publish_arrow([rows], token(0))
+    for zone in ZONES:
+        live_in(zone)
+        read = table.read().sort_by("id")["v"].to_pylist()
+        expect(read, values.to_pylist(), f"values of {kind}, written in {ZONES[0]} and read in {zone}")
 
 
 @pytest.fixture
