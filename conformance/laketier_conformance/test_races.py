@@ -13,7 +13,7 @@ import pytest
 from laketier.spi import AddColumn, Feature, ScanRequest
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import expect, the_one
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of
 
 Take = Callable[[int], list[Child]]
@@ -92,7 +92,7 @@ def test_a_round_while_its_process_reads(table: Table) -> None:
     table.append(0)
     source = table.source
     plan = source.plan(ScanRequest(columns=("id",)))
-    (split,) = plan.splits
+    split = the_one(plan.splits, "splits of a table of five rows")
     reading = source.read(split, plan.schema)
     ids = next(reading).column("id").to_pylist()
     expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of a round beside a reader of its process")
