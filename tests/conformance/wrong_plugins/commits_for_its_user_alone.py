@@ -13,7 +13,7 @@ from laketier.kit import durable
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_process.py::test_files_are_for_whom_the_mask_says"
-SAYS = "under the mask 0027 a group can't read the table: warehouse/db/t/_feather_manifests/"
+SAYS = "under the mask 0027 a group can't read the table: warehouse/db/"
 
 
 class ClosedLog(CrookedLog):

@@ -11,7 +11,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_process.py::test_files_are_for_whom_the_mask_says"
-SAYS = "under the mask 0027 a group can't read the table: warehouse/db/t/"
+SAYS = "under the mask 0027 a group can't read the table: warehouse/db/"
 
 
 class ClosedWriter(Writer):
