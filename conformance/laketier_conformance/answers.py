@@ -46,10 +46,19 @@ WRONG: list[str] = []
 _MANY = 50
 """Of a list, so many are looked at."""
 _WATCHED = "__laketier_watched__"
+# By name: whether a class is a subclass of these costs each new process of the suite more than its request.
+_MAPPINGS = (dict, collections.abc.Mapping)
+_SEQUENCES = (list, tuple, collections.abc.Sequence)
+_STREAMS = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Collection)
+_SEEN: set[type] = set()
+"""Classes that were looked at."""
 
 
 def watch(found: object) -> None:
     """Note wrong answers of an object's methods from now on, and of what they answer. Its classes are changed, once."""
+    if type(found) in _SEEN:
+        return
+    _SEEN.add(type(found))
     for contract in CONTRACT:
         if not isinstance(found, contract):
             continue
@@ -100,11 +109,11 @@ def _wrong(found: Any, hint: Any, what: str) -> Iterator[str]:
     if origin in (types.UnionType, typing.Union):
         if found is not None:
             yield from _wrong(found, next(each for each in inner if each is not type(None) and _is(found, each)), what)
-    elif isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
+    elif origin in _MAPPINGS:
         for key, value in islice(found.items(), _MANY):
             yield from _wrong(key, inner[0], f"a key of {what}")
             yield from _wrong(value, inner[1], f"{key!r} of {what}")
-    elif isinstance(origin, type) and issubclass(origin, collections.abc.Sequence):
+    elif origin in _SEQUENCES:
         if origin is not tuple or inner[1:] == (Ellipsis,):
             for each in islice(found, _MANY):
                 yield from _wrong(each, inner[0], f"each of {what}")
@@ -123,13 +132,11 @@ def _is(found: Any, hint: Any) -> bool:
         return any(_is(found, each) for each in typing.get_args(hint))
     if origin is Any or not isinstance(origin, type):
         return True
-    if issubclass(origin, collections.abc.Mapping | set | frozenset):
-        return isinstance(found, origin if origin is not dict else collections.abc.Mapping)
-    if issubclass(origin, str | bytes):
-        return isinstance(found, origin)
-    if issubclass(origin, collections.abc.Sequence):
+    if origin in _MAPPINGS:
+        return isinstance(found, collections.abc.Mapping)
+    if origin in _SEQUENCES:
         return isinstance(found, collections.abc.Sequence) and not isinstance(found, str | bytes)
-    if issubclass(origin, collections.abc.Iterable) and origin.__module__ == "collections.abc":
+    if origin in _STREAMS:
         return isinstance(found, collections.abc.Iterable) and not isinstance(found, str | bytes)
     if origin is int or origin is float:
         return not isinstance(found, bool) and hasattr(found, "__index__" if origin is int else "__float__")
