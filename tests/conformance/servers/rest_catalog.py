@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable
-from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from http_serving import QuietHandler, port_of
 from pyiceberg.catalog.rest import CreateTableRequest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import (
@@ -102,8 +100,7 @@ _ROUTES: dict[tuple[str, str], Callable[..., Answer]] = {
 }
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(QuietHandler):
     disable_nagle_algorithm = True
 
     def _answer(self) -> None:
@@ -119,35 +116,13 @@ class Handler(BaseHTTPRequestHandler):
                     code, name = _ERRORS[type(error)], type(error).__name__
                     told = {"error": {"message": str(error), "type": name, "code": code}}
         data = b"" if told is None or self.command == "HEAD" else json.dumps(told).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer(code, data, "application/json")
 
     do_GET = do_POST = do_HEAD = do_DELETE = _answer  # noqa: N815 - their names
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """Connections end at any moment here."""
-
-
-@cache
-def server() -> int:
-    """Its port. One for each process of pytest."""
-    made = Server(("127.0.0.1", 0), Handler)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    return int(made.server_address[1])
 
 
 def new_catalog(folder: str) -> str:
     """Where an empty one is, whose database and tables are below a folder."""
     uri = f"sqlite:///{folder}/rest.sqlite?timeout=30"
     CATALOGS.append(SqlCatalog("rest", uri=uri, warehouse=f"{folder}/warehouse", pool_size="1"))
-    return f"http://127.0.0.1:{server()}/{len(CATALOGS) - 1}"
+    return f"http://127.0.0.1:{port_of(Handler)}/{len(CATALOGS) - 1}"

@@ -19,52 +19,32 @@ from laketier_localfile.storage import LocalFileTieringFactory
 
 def local(named: str, maintenance: type[kit.ManifestMaintenance]) -> spi.LakeStoragePlugin:
     """The plugin."""
-
-    class Maintained(LocalFilePlugin):
-        identifier = named
-
-        def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
-            storage: Any = super().create_storage(config)
-            made = storage.maintenance
-            object.__setattr__(storage, "maintenance", lambda table: maintenance(made(table).table))
-            return storage  # type: ignore[no-any-return]
-
-    return Maintained()
+    return _with_another(named, "maintenance", lambda right: maintenance(right.table))
 
 
 def reading(named: str, source: type[LocalFileSource]) -> spi.LakeStoragePlugin:
     """The plugin whose tables another source plans and reads."""
-
-    class Read(LocalFilePlugin):
-        identifier = named
-
-        def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
-            storage: Any = super().create_storage(config)
-            made = storage.source
-            object.__setattr__(storage, "source", lambda table: source(made(table).table))
-            return storage  # type: ignore[no-any-return]
-
-    return Read()
+    return _with_another(named, "source", lambda right: source(right.table))
 
 
 def tiering(named: str, factory: type[LocalFileTieringFactory]) -> spi.LakeStoragePlugin:
     """The plugin whose writers and committers another factory makes."""
+    return _with_another(named, "tiering_factory", lambda right: factory(right.table, right.options))
 
-    class Made(LocalFilePlugin):
+
+def _with_another(named: str, part: str, instead: Callable[[Any], Any]) -> spi.LakeStoragePlugin:
+    """The plugin whose storage gives, for a table, something else in the place of the right part."""
+
+    class Other(LocalFilePlugin):
         identifier = named
 
         def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
             storage: Any = super().create_storage(config)
-            made = storage.tiering_factory
-
-            def other(table: spi.TableInfo) -> LocalFileTieringFactory:
-                right = made(table)
-                return factory(right.table, right.options)
-
-            object.__setattr__(storage, "tiering_factory", other)
+            right = getattr(storage, part)
+            object.__setattr__(storage, part, lambda table: instead(right(table)))
             return storage  # type: ignore[no-any-return]
 
-    return Made()
+    return Other()
 
 
 def partitioning_by(named: str, function: str, wrong: Callable[..., pa.Array]) -> spi.LakeStoragePlugin:

@@ -6,14 +6,11 @@ from __future__ import annotations
 import http.client
 import os
 import pickle
-import threading
-from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import rows_on_a_server
 from crooked import CrookedPlugin
+from http_serving import QuietHandler, port_of
 
 from laketier import spi
 from laketier_conformance.harness import Warehouse
@@ -21,41 +18,17 @@ from laketier_conformance.harness import Warehouse
 _PORT = "CATALOG_OVER_HTTP"
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
+class Handler(QuietHandler):
+    def do_POST(self) -> None:  # noqa: N802 - its name
         asked = pickle.loads(self.rfile.read(int(self.headers["Content-Length"])))  # noqa: S301 - of our own tests
-        answer = pickle.dumps(rows_on_a_server.committed(asked))
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """Connections end at any moment here."""
-
-
-@cache
-def server() -> str:
-    """Its port."""
-    made = Server(("127.0.0.1", 0), Handler)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    return str(made.server_address[1])
+        self.answer(200, pickle.dumps(rows_on_a_server.committed(asked)))
 
 
 class Catalog:
     """The harness."""
 
     def setup(self, folder: Path) -> Warehouse:
-        os.environ[_PORT] = server()
+        os.environ[_PORT] = str(port_of(Handler))
         return Warehouse(str(folder / "warehouse"))
 
 

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 
 from crooked import CrookedPlugin
 from locking import LockingCommitter, locked
 
-from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_locks.py::test_a_lock_is_taken_over[deleted]"
 SAYS = "its lock file was deleted, and another driver of the epoch came before step"
 
 
+def taken(path: Path) -> bool:
+    with suppress(FileExistsError):
+        path.touch(exist_ok=False)
+        return True
+    return False
+
+
 class FileCommitter(LockingCommitter):
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        path = self.table.location / "_lock"
-        for _ in range(100):
-            with suppress(FileExistsError):
-                path.touch(exist_ok=False)
-                break
-            time.sleep(0.05)
-        else:
-            raise spi.Conflict("somebody else commits", where=str(path))
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+    def lock(self) -> AbstractContextManager[None]:
+        return self.holding_file(taken)
 
 
 @hookimpl
