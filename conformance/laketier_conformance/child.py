@@ -30,7 +30,7 @@ from laketier.spi import (
 )
 from laketier.tiering import TieringRound
 from laketier_conformance import child_indexes, child_looks, child_tasks, lives
-from laketier_conformance.answers import WRONG, watch
+from laketier_conformance.answer_types import WRONG, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, UnsupportedType, support_of
-from laketier_conformance import answers
+from laketier_conformance import answer_types
 from laketier_conformance.expect import NotShown
 from laketier_conformance.failures import SAYS, again, ended_in, explained, sentence_of
 from laketier_conformance.manifest import expected_tests, name_of
@@ -64,7 +64,7 @@ class Suite:
             for name in names
         }
         for proof in self.proofs.values():
-            answers.watch(proof.plugin)
+            answer_types.watch(proof.plugin)
 
     def plugin_of(self, name: str) -> LakeStoragePlugin:
         """The plugin of one of the formats under test."""
@@ -139,7 +139,7 @@ class Suite:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
-        answers.WRONG.clear()
+        answer_types.WRONG.clear()
 
     def _refused_or_passed(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         needed: set[Feature] = set()
@@ -268,7 +268,7 @@ class Suite:
 def _wrong_answer(item: pytest.Item) -> str | None:
     """The first answer of another type than its contract says; of tables that nobody forged."""
     rule = rule_of(str(dict(item.user_properties)[NAME]))
-    return None if not answers.WRONG or (rule is not None and rule.id in _FORGING) else answers.WRONG[0]
+    return None if not answer_types.WRONG or (rule is not None and rule.id in _FORGING) else answer_types.WRONG[0]
 
 
 @contextmanager

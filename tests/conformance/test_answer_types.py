@@ -11,23 +11,23 @@ import pyarrow as pa
 import pytest
 
 from laketier import spi
-from laketier_conformance import answers
+from laketier_conformance import answer_types
 from laketier_conformance.lake import Lake
 
 PROMISED = [
     (contract, name)
-    for contract in answers.CONTRACT
-    for name, hint in answers.promised(contract).items()
+    for contract in answer_types.CONTRACT
+    for name, hint in answer_types.promised(contract).items()
     if hint is not type(None) and name != "deserialize"  # whatever was serialized
 ]
-LISTS = [pair for pair in PROMISED if "Sequence" in answers.named(answers.promised(pair[0])[pair[1]])]
+LISTS = [pair for pair in PROMISED if "Sequence" in answer_types.named(answer_types.promised(pair[0])[pair[1]])]
 
 
 @pytest.fixture(autouse=True)
 def nothing_noted() -> Iterator[None]:
-    answers.WRONG.clear()
+    answer_types.WRONG.clear()
     yield
-    answers.WRONG.clear()
+    answer_types.WRONG.clear()
 
 
 def answering(contract: type, name: str, answer: object) -> Any:
@@ -44,17 +44,17 @@ def answering(contract: type, name: str, answer: object) -> Any:
 
 def noted(contract: type, name: str, answer: object) -> list[str]:
     plugin = answering(contract, name, answer)
-    answers.watch(plugin)
+    answer_types.watch(plugin)
     found = getattr(plugin, name)
     assert (found if isinstance(vars(contract)[name], property) else found(1, start=2)) is answer
-    return answers.WRONG
+    return answer_types.WRONG
 
 
 def test_all_that_an_author_implements_is_watched() -> None:
     """A class of the SPI that has methods which another one answers."""
     named = {name for name in dir(spi) if name.startswith("Lake") and isinstance(getattr(spi, name), type)}
     plain = {"LakeCommitResult", "LakeSplit", "LakeStorageConfig", "LaketierError"}
-    assert named - plain <= {contract.__name__ for contract in answers.CONTRACT}
+    assert named - plain <= {contract.__name__ for contract in answer_types.CONTRACT}
 
 
 @pytest.mark.parametrize(("contract", "name"), PROMISED, ids=lambda each: getattr(each, "__name__", each))
