@@ -160,6 +160,44 @@ def test_disturbed():
     assert set(last.values()) == {(True, False)}
 
 
+def test_a_fixture_that_tests_share(tmp_path: Path, module: Module) -> None:
+    """Its lines are those of each test which has it: the first one need not be the one that notices."""
+    shared = """
+import pytest
+import broken
+
+@pytest.fixture(scope="module")
+def number():
+    return broken.unused(1)
+
+@pytest.fixture(scope="module")
+def made(number):
+    return broken.limit(number)
+
+def test_made(made):
+    assert isinstance(made, int)
+
+def test_which(made):
+    assert made == 2
+
+def test_number(number):
+    assert broken.loop(number) == 0
+"""
+    (tmp_path / "test_broken.py").write_text(shared, encoding="utf-8")
+    lines(tmp_path, 1000)
+    recorded = [json.loads(line) for line in (tmp_path / "profile.json").read_text(encoding="utf-8").splitlines()[1:]]
+    reached = {each["test"].rpartition("::")[2]: each["lines"]["broken"] for each in recorded}
+    limit, loop, unused = [4, 6, 7], [10, 11, 12], [15]
+    assert reached == {
+        "test_made": [*limit, *unused],
+        "test_which": [*limit, *unused],
+        "test_number": [*loop, *unused],
+    }
+    results = {result.key: result for result in Results(tmp_path / "results.jsonl").of({"broken": module})}
+    by = {(key.function, key.after): result.by.rpartition("::")[2] for key, result in results.items()}
+    assert by["unused", "return value"] == "test_which"
+
+
 def test_a_library_that_warns_of_forks_makes_no_mutant_noticed(tmp_path: Path, module: Module) -> None:
     """Its warning is an error that pytest keeps, and every later fork's first test once failed by it."""
     hook = "import os, warnings\nos.register_at_fork(before=lambda: warnings.warn('forks'))\n"

@@ -87,15 +87,34 @@ class Recorder:
         """Of a block: whole when it is left. `others_wrote` is then whether other processes ran some. Without
         ``of_others`` these write nothing."""
         self._found.clear()
+        self.others_wrote = False
         if not of_others:
             os.environ.pop(WRITTEN)
         try:
             yield self._found
         finally:
             os.environ[WRITTEN] = str(self._file)
+        self._take_of_others()
+
+    @contextmanager
+    def apart(self) -> Iterator[Lines]:
+        """Of a block within one of `lines`: whole when it is left. They are lines of the block around it, too."""
+        self._take_of_others()
+        before = {module: set(found) for module, found in self._found.items()}
+        self._found.clear()
+        inside: dict[str, set[int]] = {}
+        try:
+            yield inside
+        finally:
+            self._take_of_others()
+            inside.update((module, set(found)) for module, found in self._found.items())
+            for module, found in before.items():
+                self._found[module] |= found
+
+    def _take_of_others(self) -> None:
         text = self._file.read_text(encoding="utf-8")
         os.truncate(self._file, 0)
-        self.others_wrote = bool(text)
+        self.others_wrote = self.others_wrote or bool(text)
         for each in text.splitlines():
             module, _, line = each.partition(" ")
             self._found[module].add(int(line))

@@ -5,11 +5,12 @@ each test, so a run goes on where another ended."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 
 from laketier_verification.mutants import lines
 from laketier_verification.mutants.forked import Reports, Say, Test, in_a_fork, keep_files_in, run
-from laketier_verification.mutants.lines import Recorder
+from laketier_verification.mutants.lines import Lines, Recorder
 from laketier_verification.mutants.source import Module
 from laketier_verification.mutants.targets import ROOT
 
@@ -108,6 +109,8 @@ def _record(
             started[0] = True
 
     recorder = Recorder(folder / "lines")
+    shared = _Shared(recorder)
+    items[0].config.pluginmanager.register(shared, "mutants-shared")
     control(folder / "code")
     keep_files_in(folder, [Test(item) for item in items])
     sys.addaudithook(audit)
@@ -118,7 +121,8 @@ def _record(
             run(item, after, reports)
         passed = reports.passed and not reports.failed
         blind = started[0] and not recorder.others_wrote
-        told = {name: sorted(numbers) for name, numbers in found.items()}
+        with_shared = shared.and_of(item, found)
+        told = {name: sorted(numbers) for name, numbers in with_shared.items()}
         seconds = time.monotonic() - began
         say(
             {
@@ -131,6 +135,32 @@ def _record(
                 "lines": told,
             }
         )
+
+
+class _Shared:
+    """A plugin of pytest: the lines that a fixture runs which several tests share. Only the first of them makes it run,
+    and with a mutant any may be the first."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder, self._lines = recorder, dict[pytest.FixtureDef[Any], Lines]()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+        if fixturedef.scope == "function":
+            return (yield)
+        with self._recorder.apart() as found:
+            made = yield
+        self._lines[fixturedef] = found
+        return made
+
+    def and_of(self, item: pytest.Item, found: Lines) -> Lines:
+        """What a test ran itself, and what its fixtures ran before it."""
+        whole = {module: set(numbers) for module, numbers in found.items()}
+        function: Any = item
+        for made in itertools.chain(*function._fixtureinfo.name2fixturedefs.values()):
+            for module, numbers in self._lines.get(made, {}).items():
+                whole.setdefault(module, set()).update(numbers)
+        return whole
 
 
 def _may_be_disturbed(word: Mapping[str, Any]) -> bool:
@@ -148,7 +178,8 @@ def _state(modules: Iterable[Module], items: Sequence[pytest.Item]) -> str:
     paths = {item.path for item in items}.union(*(ROOT.glob(f"{folder}/**/*.py") for folder in folders))
     texts = {path: path.read_bytes() for path in paths}
     digest = hashlib.sha256(repr(sorted(item.nodeid for item in items)).encode())
-    digest.update(Path(lines.__file__).read_bytes())
+    for recorded_by in (lines.__file__, __file__):
+        digest.update(Path(recorded_by).read_bytes())
     for module in modules:
         digest.update(module.text.encode())
     for path in sorted(texts):

@@ -82,7 +82,8 @@ def _own(format: str) -> Target:
 
 
 def _harnesses(format: str) -> tuple[str, ...]:
-    return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness"))
+    """What a plugin has for the suite and for tests alone."""
+    return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness", "foreign_deletes"))
 
 
 _MANIFESTS = (
