@@ -23,9 +23,7 @@ def current_pointer(settings: CatalogSettings, path: TablePath) -> str | None:
     commit, and where it is on a local disk also what tells it from a file that was put in its place. None for a catalog
     behind a server: loading the table is the only request that it has."""
     location = _embedded(settings, path) if settings.embedded else _sql(settings, path)
-    if not location:
-        return None
-    local = _local(location)
+    local = None if location is None else _local(location)
     if local is None:
         return location
     identity = file_identity(local)
