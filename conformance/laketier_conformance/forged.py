@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from laketier.kit.manifests.document import digest_of, encode
 
-MOST_SEALED, MOST = 144, 12
+MOST_SEALED, MOST = 144, 24
 """Forgeries of one table: of documents with a checksum of the kit's, which the format reads itself, and of all others,
 which a library reads for it in most formats. Each is looked at several times."""
 _SEALED = {"sha256", "body"}
@@ -22,13 +22,11 @@ _OTHERS: tuple[Any, ...] = (None, ["x"], 7, _LEFT_OUT)
 
 
 class Forgery(NamedTuple):
-    """``change``: in words. ``content``: of the file then. ``sealed``: with a checksum of the kit's, so that the format
-    reads the document itself."""
+    """``change``: in words. ``content``: of the file then."""
 
     file: Path
     change: str
     content: bytes
-    sealed: bool
 
 
 def forged(files: Mapping[Path, bytes]) -> list[Forgery]:
@@ -43,7 +41,7 @@ def forged(files: Mapping[Path, bytes]) -> list[Forgery]:
                 found[made is encode].setdefault(drawn, (file, f"{place} is {change}", partial(made, altered)))
     first = {sealed: [some[drawn] for drawn in sorted(some)] for sealed, some in found.items()}
     chosen = {True: first[True][:MOST_SEALED], False: first[False][:MOST]}
-    return [Forgery(file, change, make(), sealed) for sealed in chosen for file, change, make in chosen[sealed]]
+    return [Forgery(file, change, make()) for some in chosen.values() for file, change, make in some]
 
 
 def resealed(files: Mapping[Path, bytes], file: Path, content: bytes) -> Mapping[Path, bytes]:
