@@ -165,8 +165,16 @@ def _only_widened(earlier: LanceDataset, dataset: LanceDataset, before: _States,
 
 def _check_new(field: pa.Field, place: int, dataset: LanceDataset, gone: Mapping[str, pa.Field]) -> None:
     """A column that is wider and stands in the place of one that is gone may be that one, or not: both lose their id,
-    and their name."""
+    and their name. So may one of the same name and another type, that was cast or made anew."""
     names = dataset.schema.names
+    same = gone.get(field.name)
+    if same is not None and not same.type.equals(field.type):
+        raise RowsChanged(
+            f"version {dataset.version} has a column {field.name} of type {same.type}, and now it is {field.type}",
+            where=str(dataset.uri),
+            why="Lance gives a column that is cast another id, so it can't be told from one that was dropped and added",
+            fix="Read changes from a version on that has the column.",
+        )
     old = gone.get(names[place]) if place < len(names) else None
     if old is not None and widens(old.type, field.type):
         raise RowsChanged(

@@ -30,7 +30,15 @@ from laketier.spi import (
     WriteResult,
 )
 from laketier_lance.clock import storage_time
-from laketier_lance.dataset import LANCE_ERRORS, UPGRADE, is_for_newer, open_dataset, reason, refuse_dropped
+from laketier_lance.dataset import (
+    LANCE_ERRORS,
+    UPGRADE,
+    indexes_of,
+    is_for_newer,
+    open_dataset,
+    reason,
+    refuse_dropped,
+)
 from laketier_lance.durable import local_versions, make_durable, remove_version
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.latest import manifest_identity
@@ -283,7 +291,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
 
     def _refuse_indexes(self, dataset: LanceDataset) -> None:
         """An `Overwrite` takes every index away. A round that replaces all rows on purpose may; a merge may not."""
-        names = sorted({index.name for index in dataset.describe_indices()})
+        names = sorted({index.name for index in indexes_of(dataset)})
         if names and self._context.mode is not WriteMode.OVERWRITE:
             raise Refused(
                 f"replacing rows would drop the indexes {', '.join(names)}; nothing was published",

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -33,6 +33,7 @@ first for."""
 _STORE_ERROR = re.compile(r"Generic \S+ error|HTTP|timed out|Permission denied")
 _MISSING = re.compile(r"Not found: ([^\n]+?\.(?:lance|idx|arrow|bin|txn|manifest))(?![\w/.])")
 _NEWER = re.compile(r"cannot be (?:read|written) by this version of Lance")
+_BOOKS = "__lance_"
 UPGRADE = "Upgrade pylance, on the executors too; or write to another table."
 _SOURCE_LINE = re.compile(r",? (?:location: )?/(?:home|rustc)/\S+?\.rs:\d+(?::\d+)?")
 
@@ -94,6 +95,12 @@ def recent_transactions(dataset: LanceDataset, count: int) -> list[Transaction |
         return list(dataset.get_transactions(count))
     except (*LANCE_ERRORS, TypeError):
         return []  # the caller reads them one by one, and finds out which it is
+
+
+def indexes_of(dataset: LanceDataset) -> list[Any]:
+    """The indexes that somebody made, as Lance describes them. Those with which it keeps books itself, such as of
+    fragments that a compaction moved without its indexes, answer no question."""
+    return [each for each in dataset.describe_indices() if not each.name.startswith(_BOOKS)]
 
 
 def create_dataset(location: str, schema: pa.Schema, file_version: str, storage: Mapping[str, str]) -> None:

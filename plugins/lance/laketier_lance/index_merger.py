@@ -11,7 +11,7 @@ from laketier.spi import (
     TableChanged,
     TableError,
 )
-from laketier_lance.dataset import LANCE_ERRORS, reason
+from laketier_lance.dataset import LANCE_ERRORS, indexes_of, reason
 from laketier_lance.index_builder import BoundedIndexBuilder, built_part, new_segment
 from laketier_lance.index_info import fragment_rows
 from laketier_lance.index_resources import is_merged_within
@@ -54,7 +54,7 @@ class LanceIndexMerger(BoundedIndexBuilder):
         """The segments of a part, and the bytes of their files; None where Lance does not tell them."""
         from lance.dataset import Index
 
-        found = next((each for each in dataset.describe_indices() if each.name == self.spec.name), None)
+        found = next((each for each in indexes_of(dataset) if each.name == self.spec.name), None)
         there = {} if found is None else {each.uuid: each for each in found.segments}
         if found is None or not set(part.units) <= set(there):
             raise TableChanged(

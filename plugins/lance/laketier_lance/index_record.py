@@ -79,7 +79,7 @@ def records(location: str) -> Iterator[PartRecord]:
         if len(parts) == 3 and parts[2] == RECORD and SEGMENT_ID.fullmatch(parts[1]):
             try:
                 yield _read(folder, file.path, parts[1])
-            except (OSError, OutsideTable, ValueError, KeyError, TypeError) as error:
+            except (OSError, OutsideTable, ValueError, KeyError, TypeError, AttributeError) as error:
                 log.info("%s: %s is no record of a part that can be taken over: %r", location, file.path, error)
 
 

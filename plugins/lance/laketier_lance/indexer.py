@@ -26,7 +26,7 @@ from laketier.spi import (
     check_built,
     check_index_name,
 )
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.dataset import LANCE_ERRORS, indexes_of, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
 from laketier_lance.index_builder import LanceIndexBuilder, deleted_before, unpacked
@@ -78,7 +78,7 @@ class LanceIndexer(LakeIndexer):
 
     def resume(self, plan: IndexPlan, max_parts: int) -> IndexPlan:
         dataset = self._open(plan.snapshot_id)
-        published = {segment.uuid for each in dataset.describe_indices() for segment in each.segments}
+        published = {segment.uuid for each in indexes_of(dataset) for segment in each.segments}
         model = getattr(plan.builder, "model", None)
         fits = parts_that_fit(
             plan,
@@ -143,7 +143,7 @@ class LanceIndexer(LakeIndexer):
         if mode in (IndexMode.CREATE, IndexMode.REPLACE):
             if found is None:  # another tool's may have any
                 check_index_name(spec, where=self._location)
-            check_alone(dataset.describe_indices(), spec, self._location)
+            check_alone(indexes_of(dataset), spec, self._location)
             check_text_settings(spec, self._location)
         units = unit_rows(dataset, spec.column)
         if mode is IndexMode.MERGE:
@@ -219,7 +219,7 @@ class LanceIndexer(LakeIndexer):
         dataset = self._open()
         while True:
             rows = fragment_rows(dataset)
-            found = sorted(dataset.describe_indices(), key=lambda each: each.name)
+            found = sorted(indexes_of(dataset), key=lambda each: each.name)
             told = [index_info(dataset, each, rows) for each in found]
             now = self._open() if any(each.damage is not None for each in told) else dataset
             if now.version == dataset.version:
@@ -251,7 +251,7 @@ class LanceIndexer(LakeIndexer):
         }
 
     def _find(self, dataset: LanceDataset, name: str) -> Any:
-        return next((each for each in dataset.describe_indices() if each.name == name), None)
+        return next((each for each in indexes_of(dataset) if each.name == name), None)
 
     def _published(self, plan: IndexPlan, version: int, segments: Sequence[str] = ()) -> IndexInfo:
         # Whoever committed it may have been killed before it was durable, and the caller may acknowledge it.
@@ -313,7 +313,7 @@ class LanceIndexer(LakeIndexer):
         try:
             check_mode(found, plan.spec, plan.mode, self._location)
             if found is None or plan.mode is not IndexMode.APPEND:
-                check_alone(dataset.describe_indices(), plan.spec, self._location)
+                check_alone(indexes_of(dataset), plan.spec, self._location)
                 left = covered_by(found) - fragments if found is not None else set()
                 live = {fragment.fragment_id for fragment in dataset.get_fragments()}
                 return f"the index to replace covers fragments {sorted(left & live)}, too" if left & live else ""

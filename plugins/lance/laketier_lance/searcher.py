@@ -31,7 +31,7 @@ from laketier.spi import (
     TextQuery,
 )
 from laketier.spi.search_query import clauses_of
-from laketier_lance.dataset import open_dataset
+from laketier_lance.dataset import indexes_of, open_dataset
 from laketier_lance.features import FORMAT
 from laketier_lance.filters import to_sql
 from laketier_lance.graph_walk import kept_candidates
@@ -78,7 +78,7 @@ class LanceSearchSnapshot(SearchSnapshot):
         self._dataset = dataset
         self._name = name
         self._schema: pa.Schema = dataset.schema.remove_metadata()
-        self._indexes = list(dataset.describe_indices())
+        self._indexes = indexes_of(dataset)
         self._ranked = Ranked(dataset, name)
         self._rows = {int(f.fragment_id): int(f.count_rows()) for f in dataset.get_fragments()}
 
