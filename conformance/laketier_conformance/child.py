@@ -29,7 +29,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import TieringRound
-from laketier_conformance import child_indexes, child_looks, child_tasks, lives
+from laketier_conformance import child_indexes, child_looks, child_tasks, lives, search_bounds
 from laketier_conformance.answer_types import WRONG, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
@@ -262,6 +262,7 @@ _REQUESTS = {
     "round_of_many": child_tasks.round_of_many,
     "read_much": child_tasks.read_much,
     "imports": _imports,
+    "bounds": search_bounds.bounds,
     "live": lives.live,
 }
 _CONVERSATIONS = {

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from reprlib import Repr
 from typing import Any, Generic, Self, TypeVar
@@ -98,6 +99,19 @@ class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Con
         elif not isinstance(error, Exception):
             return False  # an interrupt
         raise AssertionError(f"{self._doing}: expected {names}, found {told(error)}") from error
+
+
+@contextmanager
+def goes_well(doing: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """The block ends in no error of the format ``but`` one of these. ``doing`` says what is done, after what: "a table
+    is read after orphans were collected". For calls whose failure tells of a mistake that came before."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except (AssertionError, NotShown, FeatureNotSupported, *but):
+        raise  # a sentence already, or for the test or the run to judge
+    except Exception as error:
+        raise AssertionError(f"{doing}: expected no error, found {told(error)}") from error
 
 
 def shown(value: object) -> str:

@@ -25,6 +25,40 @@ _CAUSES = 10
 _IN_LANES = "test_spark.py"
 """Tests that are left out in another lane."""
 _KEPT = "--lake-warehouse="
+_ANSWERS = _HERE / "answer_types.py"
+"""Each call of a plugin's method goes through it."""
+_DOES = {
+    "LakeStoragePlugin.create_storage": "a warehouse is opened",
+    "LakeCatalog.create_table": "a table is made",
+    "LakeCatalog.load_table": "a table is loaded",
+    "LakeCatalog.alter_table": "a table is changed",
+    "LakeCatalog.drop_table": "a table is dropped",
+    "LakeCatalog.list_tables": "tables are listed",
+    "LakeCatalog.table_version": "the version of a table is asked for",
+    "LakeStorage.state": "the state of a table is read",
+    "LakeTieringFactory.create_writer": "a task begins",
+    "LakeWriter.write": "rows are written",
+    "LakeWriter.complete": "a task ends",
+    "LakeWriter.abort": "a task is given up",
+    "LakeCommitter.open": "the newest state of a table is read",
+    "LakeCommitter.publish": "staged files are published",
+    "LakeCommitter.discard": "staged files are discarded",
+    "TableState.watermark": "a watermark is asked for",
+    "TableState.landed": "it is asked whether a commit landed",
+    "LakeSource.plan": "a scan is planned",
+    "LakeSource.read": "rows are read",
+    "LakeHistory.snapshots": "snapshots are listed",
+    "LakeChanges.versions": "the versions of a log are asked for",
+    "LakeChanges.plan": "changes are planned",
+    "LakeFeed.plan": "changes of a feed are planned",
+    "LakeMaintenance.orphans": "orphans are listed",
+    "LakeMaintenance.remove_orphans": "orphans are deleted",
+    "LakeMaintenance.expire": "snapshots are ended",
+    "LakeIndexer.plan": "an index is planned",
+    "LakeIndexer.publish": "an index is published",
+    "LakeSearcher.search": "a query is answered",
+}
+"""By a method of the SPI, what it does."""
 
 
 def ended_in(test: str, told: str) -> str:
@@ -44,7 +78,7 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
     for _ in range(_CAUSES):
         cause = cause.__cause__ or cause
     because = "" if cause is error else f", because of {told(cause)}"
-    return _cut(f"{_statement(failure)}: expected no error, found {told(error)}{because}")
+    return _cut(f"{_statement(failure)}{_method(failure)}: expected no error, found {told(error)}{because}")
 
 
 def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:
@@ -105,6 +139,13 @@ def _statement(failure: pytest.ExceptionInfo[BaseException]) -> str:
     entry = (tests or ours)[-1]
     statement = " ".join(line.strip() for line in entry.statement.lines)
     return f"`{statement if len(statement) <= 160 else f'{statement[:157]}...'}`"
+
+
+def _method(failure: pytest.ExceptionInfo[BaseException]) -> str:
+    """In which method of the plugin the error was raised, and what that does: laketier may be in between."""
+    said = [entry.locals.get("said") for entry in failure.traceback if Path(entry.path) == _ANSWERS]
+    method = next((str(each) for each in said if each is not None), "")
+    return f", as {_DOES.get(method, 'the plugin works')} ({method})" if method else ""
 
 
 def _cut(text: str) -> str:

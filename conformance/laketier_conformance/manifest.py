@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import subprocess
 import sys
+from collections.abc import Collection, Iterable
 from pathlib import Path
+
+import pytest
 
 MANIFEST = Path(__file__).with_name("MANIFEST")
 _PACKAGE = Path(__file__).parent.name
@@ -26,6 +30,22 @@ def name_of(path: Path, nodeid: str) -> str | None:
     if not test or not path.is_relative_to(MANIFEST.parent):
         return None
     return f"{path.relative_to(MANIFEST.parent).as_posix()}::{test}"
+
+
+def chosen_tests(names: Iterable[str], expected: Collection[str]) -> frozenset[str]:
+    """The tests that were asked for by name, or by that of their file; none for all. Raises `pytest.UsageError`."""
+    chosen: set[str] = set()
+    files = {test.partition("::")[0] for test in expected}
+    for name in names:
+        found = {test for test in expected if name in (test, test.partition("::")[0])}
+        if not found:
+            close = difflib.get_close_matches(name, (*expected, *files), n=1, cutoff=0.5)
+            raise pytest.UsageError(
+                f"--lake-test={name}: the suite has no such test"
+                + (f". Did you mean {close[0]}?" if close else ": its MANIFEST lists them")
+            )
+        chosen |= found
+    return frozenset(chosen)
 
 
 def collected_tests(format: str) -> tuple[str, ...]:

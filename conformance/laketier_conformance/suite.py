@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-import functools
-import inspect
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import traceback
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,8 @@ from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, Unsupp
 from laketier_conformance import answer_types
 from laketier_conformance.expect import NotShown
 from laketier_conformance.failures import SAYS, again, ended_in, explained, sentence_of
-from laketier_conformance.manifest import expected_tests, name_of
+from laketier_conformance.manifest import chosen_tests, expected_tests, name_of
+from laketier_conformance.own_code import is_ours, really_called
 from laketier_conformance.proof import Proof
 from laketier_conformance.rules import rule_of
 from laketier_conformance.verdict import FAIL, FEATURES, UNPROVEN
@@ -47,7 +45,7 @@ class Suite:
         self._reports = not hasattr(config, "workerinput")
         self.lanes = lanes
         self._expected = expected_tests()
-        self._chosen = _chosen(config, self._expected)
+        self._chosen = chosen_tests(config.getoption("lake_test"), self._expected)
         self._options = options
         self._files, self._pages = files, pages
         self._unwritten: list[str] = []
@@ -75,12 +73,12 @@ class Suite:
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Each test for each format, when there are several. They share what costs most: one Spark session."""
-        if len(self.proofs) > 1 and PARAMETER in metafunc.fixturenames and _is_ours(metafunc.definition.path):
+        if len(self.proofs) > 1 and PARAMETER in metafunc.fixturenames and is_ours(metafunc.definition.path):
             metafunc.parametrize(PARAMETER, list(self.proofs), scope="session")
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Of tests that are named one by one, no other file is looked at."""
-        if not self._chosen or not _is_ours(collection_path) or not collection_path.name.startswith("test_"):
+        if not self._chosen or not is_ours(collection_path) or not collection_path.name.startswith("test_"):
             return None
         return collection_path.name not in {test.partition("::")[0] for test in self._chosen} or None
 
@@ -130,7 +128,7 @@ class Suite:
         here what the format declares has nothing to say of it, and the report tells why."""
         if NAME not in dict(pyfuncitem.user_properties):
             return (yield)
-        with _really_called(pyfuncitem):
+        with really_called(pyfuncitem):
             result = yield from self._refused_or_passed(pyfuncitem)
         wrong = _wrong_answer(pyfuncitem)
         if wrong is not None:
@@ -153,6 +151,11 @@ class Suite:
         try:
             result = yield
         except NotShown as reason:
+            if not _says_the_suite(reason):
+                pytest.fail(
+                    "the plugin raised the suite's own NotShown, by which a test says that nothing shows a feature "
+                    f"here: raise an error of laketier.spi. It said {reason}"
+                )
             pyfuncitem.user_properties.append((UNPROVEN, str(reason)))
             return True
         except FeatureNotSupported as refusal:
@@ -271,30 +274,10 @@ def _wrong_answer(item: pytest.Item) -> str | None:
     return None if not answer_types.WRONG or (rule is not None and rule.id in _FORGING) else answer_types.WRONG[0]
 
 
-@contextmanager
-def _really_called(item: pytest.Function) -> Iterator[None]:
-    """A test that passes is the suite's own, and was called: a hook of somebody else's may answer in its place."""
-    function, calls = item.obj, 0
-    if not _is_ours(Path(inspect.unwrap(function).__code__.co_filename)):
-        pytest.fail(
-            "the function of this test was replaced by one that is not of the suite: leave its tests as they are"
-        )
-
-    @functools.wraps(function)
-    def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return function(*arguments, **named)
-
-    item.obj = counted
-    try:
-        yield
-    finally:
-        item.obj = function
-    if not calls:
-        pytest.fail(
-            "the function of this test was never called: a conftest.py or another plugin of pytest took its place"
-        )
+def _says_the_suite(error: BaseException) -> bool:
+    """Whether the error was raised by code of the suite."""
+    raised = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(raised) and is_ours(Path(raised[-1].f_code.co_filename))
 
 
 def _features(item: pytest.Item) -> list[str]:
@@ -312,23 +295,3 @@ def _make_way(file: Path, option: str) -> None:
         file.unlink()
     except OSError as error:
         raise pytest.UsageError(f"{option}: no file can be written there: {error}") from error
-
-
-def _is_ours(path: Path) -> bool:
-    return path.is_relative_to(Path(__file__).parent)
-
-
-def _chosen(config: pytest.Config, expected: Collection[str]) -> frozenset[str]:
-    """The tests that were asked for by name, or by that of their file; none for all."""
-    chosen: set[str] = set()
-    files = {test.partition("::")[0] for test in expected}
-    for name in config.getoption("lake_test"):
-        found = {test for test in expected if name in (test, test.partition("::")[0])}
-        if not found:
-            close = difflib.get_close_matches(name, (*expected, *files), n=1, cutoff=0.5)
-            raise pytest.UsageError(
-                f"--lake-test={name}: the suite has no such test"
-                + (f". Did you mean {close[0]}?" if close else ": its MANIFEST lists them")
-            )
-        chosen |= found
-    return frozenset(chosen)

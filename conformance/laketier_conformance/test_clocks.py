@@ -18,7 +18,7 @@ from laketier.spi import AddColumn, Collected, Feature, OrphanFile, host_time, n
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off, packages
 from laketier_conformance.lake import QUICK, Table, ids_of, token
@@ -48,27 +48,21 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
     for epoch, (stager, driver) in rounds:
         tiering = begun(table, epoch)
         messages = staged(table, tiering, epoch, stager)
-        with off(driver, plugins):
-            expect(
-                tiering.commit_messages(messages).outcome,
-                RoundOutcome.PUBLISHED,
-                f"the outcome of a round, staged {stager} ms and published {driver} ms off the time",
-            )
-            expect(
-                table.append(epoch).outcome,
-                RoundOutcome.ALREADY_THERE,
-                f"the outcome of an epoch that is run again, {driver} ms off the time",
-            )
+        how = f"a round, staged {stager} ms and published {driver} ms off the time"
+        with off(driver, plugins), goes_well(f"{how}, is published and run again"):
+            expect(tiering.commit_messages(messages).outcome, RoundOutcome.PUBLISHED, f"the outcome of {how}")
+            expect(table.append(epoch).outcome, RoundOutcome.ALREADY_THERE, f"the outcome of {how}, run again")
         newest = table.info.snapshot_id
         assert newest is not None, "a table has a snapshot after a round"
         snapshots[newest] = [i for before, _ in rounds[: epoch + 1] for i in ids_of(before)]
-    expect(
-        table.ids, [i for epoch, _ in rounds for i in ids_of(epoch)], "rows after rounds of hosts whose clocks differ"
-    )
+    with goes_well("a table is read after rounds of hosts whose clocks differ: no clock ends a commit"):
+        expect(table.ids, [i for epoch, _ in rounds for i in ids_of(epoch)], "rows after such rounds")
     if table.lake.declares(Feature.TIME_TRAVEL):
         for snapshot, rows in list(snapshots.items())[::3]:
-            found = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
-            expect(found, rows, f"snapshot {snapshot} is read after rounds of hosts whose clocks differ")
+            how = f"snapshot {snapshot} is read after rounds of hosts whose clocks differ"
+            with goes_well(f"{how}: no clock ends a snapshot"):
+                found = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
+            expect(found, rows, how)
     if not table.lake.declares(Feature.HISTORY):
         return
     history = table.history.snapshots(len(rounds))

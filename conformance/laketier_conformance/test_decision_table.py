@@ -19,7 +19,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import Table, ids_of, span, token
 
 
@@ -117,7 +117,11 @@ def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) ->
     committer = table.committer(commit_id=commit)
     result = committer.publish(committer.open(), [table.staged(ids_of(0))], given)
     committer.close()
-    mark = table.watermark(fields["pipeline"])
+    length = len(given.to_json())
+    with goes_well(
+        f"a watermark of {length} characters is published, and the table is opened for it: it is stored whole"
+    ):
+        mark = table.watermark(fields["pipeline"])
     assert mark is not None, "a pipeline has a watermark after its first epoch"
     expect(mark.token, given.token, "the token in the stored watermark")
     expect(mark.snapshot_id, result.snapshot_id, "the snapshot that the watermark names: the one that carried it")

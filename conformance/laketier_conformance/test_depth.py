@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,37 +29,50 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.looks import Looks
-from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.lake import Lake, Opened, Table, batch, ids_of, read_plan, token
 from laketier_conformance.outside import local_folder
+from laketier_conformance.search_bounds import foreign_commits
 
 FEW, MORE = 31, 36
 OTHERS = 900_000
 """From this id on rows are of commits that came later."""
+LONGEST, PAST = 12_000, 3
+"""So long a history is made where a number in the plugin's code seems to end a search, and so many commits longer than
+that number."""
 TASKS = 105
 """Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50. And past those that are
 commonly the most of one request: 64, 100."""
 
 
-def foreign_commits(table: Table, numbers: range) -> None:
-    """Empty epochs of three other pipelines, and a batch of none after every ninth: the cheapest that there are."""
-    factory = table.factory
-    for number in numbers:
-        commit = new_attempt_id()
-        committer = factory.create_committer(CommitterInitContext(commit_id=commit))
-        mark = None if number % 10 == 9 else Watermark(token(number // 3, f"other {number % 3}"), commit)
-        committer.publish(committer.open(), [], mark)
-        committer.close()
-
-
-def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Config) -> None:
+def test_commits_of_others_hide_nothing(
+    opened: Opened,
+    folder: Path,
+    tmp_path: Path,
+    children: Callable[[int], list[Child]],
+    pytestconfig: pytest.Config,
+    unproven: Callable[[str, str], None],
+) -> None:
     """Neither the watermark nor a commit is looked for among the newest commits only, and a change of the schema ends
     no search. ``--lake-commits`` is past the depths at which a search is commonly cut, and past the intervals of
     checkpoints: 10, 32, 64, 100, 256. Some formats write all of their snapshots anew with each commit, so more commits
-    cost their square."""
+    cost their square. More are made for a format alone whose own code has a number that seems to end a search."""
     foreign = int(pytestconfig.getoption("lake_commits"))
+    with opened(tmp_path / "bounds") as beside:
+        (child,) = children(1)
+        for bound, place in child.ask(beside, "bounds", above=foreign).get("bounds", ()):
+            if bound <= LONGEST:
+                foreign = max(foreign, bound + PAST)
+            else:
+                unproven(f"watermarks and commits more than {bound} commits back", f"{bound} in {place} seems to end")
+    with opened(folder) as lake:
+        _are_there_behind(foreign, lake.create())
+
+
+def _are_there_behind(foreign: int, table: Table) -> None:
     begun = _replaced(table)
     commits = {"a pipeline": new_attempt_id(), "no pipeline": new_attempt_id()}
     mark = Watermark(token(0, fence=3), commits["a pipeline"])

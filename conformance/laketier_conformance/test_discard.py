@@ -6,7 +6,7 @@ import pytest
 
 from laketier.spi import Feature, Gap, LaketierError, Watermark, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import RoundOutcome
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import Table, batch, ids_of, token
 
 
@@ -17,7 +17,10 @@ def test_only_what_was_given_is_deleted(table: Table) -> None:
     committer.discard([mine])
     committer.close()
     expect(table.ids, ids_of(0), "rows after another attempt was discarded")
-    table.commit([other], token(1))
+    with goes_well(
+        "one attempt is discarded, and another one is published: a discard deletes the files it was given alone"
+    ):
+        table.commit([other], token(1))
     expect(table.ids, ids_of(0) + ids_of(2), "rows of a round whose files lay beside a discarded attempt")
 
 
@@ -69,7 +72,10 @@ def test_a_result_that_an_older_snapshot_needs_is_kept(table: Table) -> None:
     committer = table.committer()
     committer.discard([staged])
     committer.close()
-    old = table.read(snapshot_id=then)["id"].to_pylist()
+    with goes_well(
+        "a result is discarded that was published and replaced since, and the snapshot that needs it is read"
+    ):
+        old = table.read(snapshot_id=then)["id"].to_pylist()
     expect(sorted(old), ids_of(0), "rows of a snapshot before an overwrite, after its result was discarded")
 
 
@@ -99,7 +105,8 @@ def test_a_table_that_is_gone(table: Table) -> None:
     staged = table.staged(ids_of(1))
     committer = table.committer()
     table.lake.storage.catalog().drop_table(table.path)
-    committer.discard([staged])
+    with goes_well("a round discards what it staged, and its table was dropped: a discard logs what it can't do"):
+        committer.discard([staged])
     committer.close()
     again = table.lake.create()
     again.append(0)

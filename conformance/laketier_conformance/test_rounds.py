@@ -18,7 +18,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import RoundOutcome, TieringRound
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 
 
@@ -65,7 +65,8 @@ def test_results_come_in_any_order(table: Table) -> None:
     attempts = [first, f"{first[:-1]}{int(first[-1], 16) ^ 1:x}", earlier, new_attempt_id()]
     messages = [table.stage([10 + n, 20 + n], n, factory, attempt=attempt) for n, attempt in enumerate(attempts)]
     results = [unpack(factory.write_result_serializer, messages[number]) for number in (1, 3, 0, 2)]
-    table.commit(results, token(0))
+    with goes_well("results of four tasks of one size are published in another order than that of their attempts"):
+        table.commit(results, token(0))
     expect(table.ids, sorted([*range(10, 14), *range(20, 24)]), "rows of four tasks of one size, in another order")
 
 

@@ -12,9 +12,13 @@ import pytest
 
 from laketier.spi import AddColumn, Feature, FeatureNotSupported, IncompatibleData, UnsupportedType
 from laketier_conformance.column_types import alike
-from laketier_conformance.expect import difference, expect, refused
+from laketier_conformance.expect import difference, expect, goes_well, refused, told
 from laketier_conformance.lake import Lake, token
 
+REFUSE = (
+    "a type that the format can't hold exactly is refused when the table is created: raise UnsupportedType, with the "
+    "type and advice, in `create_table`, or in `check_types` of a ManifestTable"
+)
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -79,10 +83,14 @@ def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *
     column = pa.array([*values, None], kind)
     rows = pa.record_batch([pa.array(range(len(column))), column], schema=schema)
     refusal: UnsupportedType | None = None
+    advice = REFUSE if refusable else "every format has to hold it, or to declare that it does not"
     try:
-        lake.create(schema, "db.typed")
+        with goes_well(f"a table with a column of {kind} is created ({advice})", but=(UnsupportedType,)):
+            lake.create(schema, "db.typed")
     except UnsupportedType as error:
         refusal = error
+    except FeatureNotSupported as error:
+        raise AssertionError(f"a column of {kind} is refused, found {told(error)} ({advice})") from error
     if refusal is not None:
         assert refusable, f"every format has to hold {kind}, or to declare that it does not"
         assert refusal.fix, "a refused type needs advice"
@@ -95,16 +103,20 @@ def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *
     table = lake.create(schema, "db.typed")
     declared = table.info.schema.field("v").type
     if not alike(declared, kind):
-        raise AssertionError(f"{kind} silently became {declared}: refuse it with UnsupportedType")
-    table.publish_arrow([rows], token(0))
-    read = table.read()
+        raise AssertionError(f"{kind} silently became {declared}: refuse it with UnsupportedType ({REFUSE})")
+    with goes_well(f"a column of {kind} is written, which the catalog took ({advice})"):
+        table.publish_arrow([rows], token(0))
+    with goes_well(f"a column of {kind} is read, which was written ({advice})"):
+        read = table.read()
     expect(read.schema.field("v").type, declared, f"the type of {kind} that is read")
     if pt.is_string_view(declared):
         read = read.set_column(1, "v", read["v"].cast(pa.string()))  # Arrow can't sort views yet
     read = read.sort_by("id")
     found = read["v"].combine_chunks()
     if not same(found, column):
-        raise AssertionError(f"values of {kind} come back as written: {difference(shown(found), shown(column))}")
+        raise AssertionError(
+            f"values of {kind} come back as written: {difference(shown(found), shown(column))} ({advice})"
+        )
 
 
 def same(read: pa.Array, written: pa.Array) -> bool:

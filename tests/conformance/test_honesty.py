@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from conformance_runs import Run, suite_in
@@ -64,3 +66,50 @@ def test_a_test_that_was_meddled_with_passes_nothing(test: str, meddled: Run) ->
 
 def test_the_verdict_is_none_of_conformance(meddled: Run) -> None:
     assert (meddled.code, meddled.report["verdict"], meddled.report["conformant"]) == (1, "fail", False)
+
+
+PATCHING = """
+import pytest
+from unittest.mock import Mock
+
+import laketier_conformance.expect
+from laketier_conformance import lake, test_rounds
+
+@pytest.fixture(autouse=True)
+def easy(request, monkeypatch):
+    if "a_replay_writes" in request.node.name:
+        monkeypatch.setattr(lake.Table, "ids", property(lambda self: []))
+    if "many_tasks" in request.node.name:
+        monkeypatch.setattr(laketier_conformance.expect, "expect", lambda *sentence: None)
+    if "results_come" in request.node.name:
+        monkeypatch.setattr(test_rounds, "expect", Mock())
+    if "without_any_task" in request.node.name:
+        monkeypatch.setattr(lake.Table.append, "__code__", (lambda self, epoch, *tasks, **fields: None).__code__)
+    yield
+"""
+PATCHED = {
+    f"{OF_ROUNDS}a_replay_writes_nothing": "laketier_conformance.lake.Table.ids was replaced",
+    f"{OF_ROUNDS}many_tasks_are_one_commit": ".expect is not that of laketier_conformance.expect",
+    f"{OF_ROUNDS}results_come_in_any_order": "laketier_conformance.test_rounds.expect",
+    f"{OF_ROUNDS}an_epoch_without_any_task": "laketier_conformance.lake.Table.append was replaced",
+    f"{OF_ROUNDS}two_pipelines_take_turns": "",
+}
+
+
+def test_functions_of_the_suite_that_were_replaced_pass_nothing(tmp_path: Path) -> None:
+    (tmp_path / "patching.py").write_text(PATCHING)
+    asked = [f"--lake-test={test}" for test in PATCHED]
+    run = suite_in(tmp_path)("localfile", arguments=[*asked, "-p", "patching"], paths=[tmp_path])
+    for test, says in PATCHED.items():
+        result = run.report["results"][test]
+        assert result["outcome"] == ("failed" if says else "passed"), run.output
+        assert says in result.get("detail", ""), run.output
+
+
+def test_a_plugin_that_says_that_nothing_shows_its_feature(tmp_path: Path) -> None:
+    """It would be declared, not shown, and conformant."""
+    wrong, test = "is-not-shown", "test_overwrite.py::test_all_rows_are_replaced"
+    run = suite_in(tmp_path)(wrong, offers={wrong: "is_not_shown"}, arguments=[f"--lake-test={test}"])
+    assert run.outcome(test) == "failed", run.output
+    assert "the plugin raised the suite's own NotShown" in run.report["results"][test]["detail"]
+    assert "overwrite" not in run.report["unproven"], run.output

@@ -11,7 +11,7 @@ from laketier.kit.manifests import files_at
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_discard.py::test_only_what_was_given_is_deleted"
-SAYS = "`table.commit([other], token(1))`: expected no error, found StagedFileLost"
+SAYS = "a discard deletes the files it was given alone: expected no error, found StagedFileLost"
 
 
 class SweepingCommitter(kit.ManifestCommitter):

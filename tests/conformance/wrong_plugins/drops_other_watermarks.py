@@ -11,7 +11,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_overwrite.py::test_watermarks_of_others_stay"
-SAYS = "expected no error, found WatermarkLost(pipeline 'other': the table does not know the pipeline"
+SAYS = "which keeps the watermarks of all others: expected no error, found WatermarkLost(pipeline 'other'"
 
 
 class AmnesicCommitter(kit.ManifestCommitter):

@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_orphans.py::test_what_nobody_published_goes"
-SAYS = "expected no error, found FileNotFoundError"
+SAYS = "that another collector has deleted since they were listed: expected no error, found FileNotFoundError"
 
 
 class Sweeper(kit.ManifestMaintenance):

@@ -12,7 +12,7 @@ from laketier import kit
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_stale_states.py::test_a_writer_of_a_table_that_was_dropped"
-SAYS = "expected no error, found IncompatibleTable"
+SAYS = "and the next table of its name is made: expected no error, found IncompatibleTable"
 
 
 class MakingWriter(Writer):

@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_rounds.py::test_results_come_in_any_order"
-SAYS = "expected no error"
+SAYS = "are published in another order than that of their attempts: expected no error"
 
 
 class OddCommitter(kit.ManifestCommitter):

@@ -10,7 +10,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_values.py::test_batches_of_one_task_differ"
-SAYS = "expected no error"
+SAYS = "they fit the table's by name: expected no error"
 
 
 class StrictWriter(Writer):

@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_orphans.py::test_what_could_not_be_deleted_is_not_called_gone"
-SAYS = "expected no error, found IsADirectoryError"
+SAYS = "the others go, or it says that it can't: expected no error, found IsADirectoryError"
 
 
 class TrustingMaintenance(kit.ManifestMaintenance):
