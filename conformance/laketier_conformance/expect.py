@@ -103,13 +103,15 @@ class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Con
 
 @contextmanager
 def goes_well(doing: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """The block ends in no error of the format ``but`` one of these. ``doing`` says what is done, after what: "a table
+    """The block ends in no error of the format, ``but`` one of these. ``doing`` says what is done, after what: "a table
     is read after orphans were collected". For calls whose failure tells of a mistake that came before."""
     __tracebackhide__ = True
+    # A sentence already, or for the test or the run to judge.
+    others: tuple[type[Exception], ...] = (AssertionError, NotShown, FeatureNotSupported, *but)
     try:
         yield
-    except (AssertionError, NotShown, FeatureNotSupported, *but):
-        raise  # a sentence already, or for the test or the run to judge
+    except others:
+        raise
     except Exception as error:
         raise AssertionError(f"{doing}: expected no error, found {told(error)}") from error
 

@@ -124,7 +124,7 @@ def _foreign(module: ModuleType) -> Iterator[str]:
 
 def _part(where: str, names: Any, name: str) -> _Part:
     value = names[name]
-    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    function: Any = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
     function = inspect.unwrap(getattr(function, "func", function))
     is_one = isinstance(function, FunctionType)
     return _Part(where, names, name, value, function, function.__code__ if is_one else None)
