@@ -94,7 +94,7 @@ def _foreign(module: ModuleType) -> Iterator[str]:
     file = Path(module.__file__ or "")
     if not is_ours(file) or not file.is_file():
         return
-    source, names, parts = file.read_text(encoding="utf-8"), vars(module), list[_Part]()
+    source, names, parts = inspect.getsource(module), vars(module), list[_Part]()
     methods = set(_METHODS.findall(source))
     for name in dict.fromkeys(_DEFINED.findall(source)):
         if name not in names:

@@ -199,9 +199,8 @@ def _named(own: Collection[str]) -> Iterator[tuple[Any, str, Any]]:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in own:
             continue
-        for owner in (module, *{each for each in vars(module).values() if isinstance(each, type)}):
-            if owner is not module and (owner.__module__.partition(".")[0] not in own or issubclass(owner, enum.Enum)):
-                continue
+        kinds = {each for each in vars(module).values() if isinstance(each, type) and not issubclass(each, enum.Enum)}
+        for owner in (module, *(each for each in kinds if each.__module__.partition(".")[0] in own)):
             for attribute, value in list(vars(owner).items()):
                 if type(value) in (int, str, tuple) and not attribute.startswith("__"):
                     yield owner, attribute, value
