@@ -65,10 +65,9 @@ def _looks(table: Table) -> dict[str, Callable[[], object]]:
     return looks
 
 
-def _looks_of_all_kinds(table: Table) -> Mapping[str, Callable[[], object]]:
-    """Those that take what a document says further: into older snapshots, changes, and the next commits. The table is
-    another one then."""
-    looks = {}
+def _looks_back(table: Table) -> Mapping[str, Callable[[], object]]:
+    """Those that read what is not the newest: older snapshots, and changes."""
+    looks: dict[str, Callable[[], object]] = {}
     if table.lake.declares(Feature.TIME_TRAVEL, Feature.HISTORY):
         oldest = table.history.snapshots(9)[-1].snapshot_id
         looks["an older snapshot of it is read"] = lambda: table.read(snapshot_id=oldest)
@@ -77,7 +76,12 @@ def _looks_of_all_kinds(table: Table) -> Mapping[str, Callable[[], object]]:
         looks["its changes are read"] = lambda: read_plan(
             table.source, table.changes.plan(bounds.earliest, bounds.latest, skip_changes=True)
         )
+    return looks
 
+
+def _looks_of_all_kinds(table: Table) -> Mapping[str, Callable[[], object]]:
+    """Those that take what a document says further: into older snapshots, changes, and the next commits. The table is
+    another one then."""
     mark = table.watermark()
     epoch = 0 if mark is None else mark.token.epoch + 1
 
@@ -86,7 +90,7 @@ def _looks_of_all_kinds(table: Table) -> Mapping[str, Callable[[], object]]:
         with suppress(Conflict):
             table.append(epoch)
 
-    return {**_looks(table), **looks, "a round is published": commit}
+    return {**_looks(table), **_looks_back(table), "a round is published": commit}
 
 
 def _judge(what: str, looks: Mapping[str, Callable[[], object]]) -> None:
@@ -132,18 +136,18 @@ def _two_commits(table: Table) -> None:
 
 
 def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], None]) -> None:
-    """Each in turn: the newest ones and the oldest, metadata and data."""
+    """Each in turn: the newest ones and the oldest, metadata and data. Every other one also meets who looks back."""
     _two_commits(table)
     root = local_folder(table.info.location)
     if root is None:
         unproven("damaged files", "the table is in no local folder")
     before = contents(root)
-    looks, pairs = _looks(table), _some(before)
+    looks, back, pairs = _looks(table), _looks_back(table), _some(before)
     if not pairs:
         unproven("damaged files", "the table's folder has no file")
-    for file, harm in pairs:
+    for number, (file, harm) in enumerate(pairs):
         apart.write(file, HARMS[harm](before[file]))
-        _judge(f"{file.name} is {harm}", looks)
+        _judge(f"{file.name} is {harm}", {**looks, **back} if number % 2 else looks)
         restore(root, before)
 
 
