@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from laketier.kit import LocalFolder, TableFolder
 from laketier.kit.beside_drops import beside_drops
-from laketier.kit.looks import is_folder, names_in
+from laketier.kit.looks import names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AddColumn,
@@ -191,7 +191,7 @@ class LanceCatalog(LakeCatalog):
         local = local_path(location)
         if local is not None:
             # Lance's own store takes a folder that can't be looked at for one that is not there.
-            return [name for name in names_in(local) if _may_be_ours(name) and is_folder(local / name)]
+            return [name for name in names_in(local) if _may_be_ours(name)]
         return [str(prefix).rstrip("/").rsplit("/", 1)[-1] for prefix in self._listing(location).common_prefixes]
 
     def _listing(self, location: str) -> Any:

@@ -15,7 +15,7 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
-from laketier_lance.catalog import LanceCatalog, plain
+from laketier_lance.catalog import LanceCatalog
 from laketier_lance.changes import LanceChanges
 from laketier_lance.committer import LanceCommitter
 from laketier_lance.dataset import open_dataset
@@ -71,7 +71,7 @@ class LanceStorage(LakeStorage):
                 why="this plugin writes 2.0, 2.1 and 2.2, and fragments of one dataset share one format",
                 fix="Copy the table into one that laketier creates.",
             )
-        check_types(plain(table.schema), version)
+        check_types(table.schema, version)
         columns = column_field_ids(table.schema, version)
         return LanceTieringFactory(LanceTarget(table.with_handle(None), version, columns, self._options))
 

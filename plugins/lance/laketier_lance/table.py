@@ -72,7 +72,7 @@ def descriptor_metadata(descriptor: TableDescriptor) -> bytes:
     }
     if descriptor.primary_key:
         document["primary_key"] = list(descriptor.primary_key)
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(document).encode()
 
 
 def number_in(metadata: Mapping[bytes, bytes], key: bytes, location: str) -> int:

@@ -82,8 +82,17 @@ def test_versions_that_were_cleaned_up_are_expired(table: Any) -> None:
     for start in (1, 2, 3, 4):
         with pytest.raises(OffsetsExpired, match="was cleaned up"):
             ids(table, start, 5)
+    assert ids(table, 4, 4) == [], "nothing was asked for"
     table.append(3, 3)
     assert ids(table, 5, 6) == [3]
+
+
+def test_a_plan_has_the_columns_of_now(table: Any) -> None:
+    table.append(0, 1)
+    changes = table.storage.changes(table.info)
+    assert changes.plan(2, 3).schema.names == ["id", "name"]
+    table.foreign("add")
+    assert changes.plan(2, 3).schema.names == ["id", "name", "more"]
 
 
 def test_bounds_are_those_of_the_versions_that_are_there(table: Any) -> None:

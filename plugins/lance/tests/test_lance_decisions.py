@@ -29,6 +29,7 @@ from laketier.spi import (
     TableError,
     TableNotFound,
     TablePath,
+    UnsupportedType,
 )
 from laketier.spi.schema import FIELD_ID
 from laketier_lance import clock, durable, private, tracked, versions
@@ -44,11 +45,12 @@ from laketier_lance.dataset import (
 from laketier_lance.filters import to_sql
 from laketier_lance.fragments import Fragment, FragmentRun, fragments_of, grouped
 from laketier_lance.history import _integer
-from laketier_lance.lance_schema import column_field_ids, without_field_ids
+from laketier_lance.lance_schema import column_field_ids, field_ids, with_field_ids, without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes, manifest_identity
 from laketier_lance.location import local_folder, local_path, normalise, refuse_links, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import with_metadata
+from laketier_lance.types import check_types
 from laketier_lance.versions import branches_of, manifests_of, refuse_unlisted, versions_of
 
 MIB = 1024**2
@@ -200,6 +202,23 @@ def test_a_schema_that_can_not_be_pickled_fails_closed(table: Any, error: Except
         with_metadata(_Schema(table.open().lance_schema, error), {})
     with pytest.raises(ZeroDivisionError):
         with_metadata(_Schema(table.open().lance_schema, ZeroDivisionError()), {})
+
+
+def test_a_schema_without_metadata_gets_some() -> None:
+    bare = lance.schema.LanceSchema.from_pyarrow(pa.schema([("id", pa.int64())]))
+    assert with_metadata(bare, {b"a": b"b"}).to_pyarrow().metadata == {b"a": b"b"}
+    assert not with_metadata(bare, {}).to_pyarrow().metadata
+
+
+def test_a_schema_whose_ids_change_fails_closed(table: Any) -> None:
+    table.append(0, 1)
+    table.open().drop_columns(["name"])
+    table.open().add_columns(pa.schema([pa.field("name", pa.string())]))
+    real = table.open().lance_schema
+    rebuild, (text, *_) = real.__reduce__()
+    others = lance.schema.LanceSchema.from_pyarrow(real.to_pyarrow().remove_metadata()).__reduce__()[1][1:]
+    with pytest.raises(PluginBroken, match="did not survive"):
+        with_metadata(_Schema(real, (rebuild, (text, *others))), {})
 
 
 def test_a_schema_that_pylance_keeps_in_another_way_fails_closed(table: Any) -> None:
@@ -400,6 +419,38 @@ def test_a_dataset_is_made_in_each_file_format(tmp_path: Path, version: str) -> 
     assert lance.dataset(tmp_path / "t.lance").count_rows() == 1
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.2"])
+def test_a_dataset_is_made_by_strict_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    asked: list[Any] = []
+    commit, session = lance.LanceDataset.commit, lance.file.LanceFileSession
+
+    def spy(location: str, transaction: Any, **given: Any) -> Any:
+        fragments = [(each.id, each.physical_rows) for each in transaction.operation.fragments]
+        asked.append((transaction.read_version, fragments, given))
+        return commit(location, transaction, **{**given, "storage_options": None})
+
+    monkeypatch.setattr(lance.LanceDataset, "commit", spy)
+    monkeypatch.setattr(lance.file, "LanceFileSession", lambda *given: asked.append(given) or session(given[0]))
+    for at, storage in enumerate(({}, {"a": "b"})):
+        place = str(tmp_path / f"{at}.lance")
+        create_dataset(place, pa.schema([("id", pa.int64())]), version, storage)
+        told = {"storage_options": storage or None, "max_retries": 0}
+        last = [] if version == "2.2" else [(1, [], told)]
+        empty = [] if version == "2.2" else [(0, 0)]
+        first = [] if version == "2.2" else [(place, storage or None)]
+        assert asked == [*first, (0, empty, told), *last]
+        asked.clear()
+    beaten = iter([None, None])
+
+    def conflict(*given: Any, **more: Any) -> Any:
+        if next(beaten, "no more") is None and version == "2.0" and len(given) and given[1].read_version == 1:
+            raise lance.commit.CommitConflictError("another commit came first")
+        return commit(*given, **more)
+
+    monkeypatch.setattr(lance.LanceDataset, "commit", conflict)
+    create_dataset(str(tmp_path / "beaten.lance"), pa.schema([("id", pa.int64())]), version, {})
+
+
 def test_messages_of_lance_lose_the_lines_of_its_code() -> None:
     told = "LanceError(IO): it failed, location: /home/u/.cargo/lance/src/io.rs:12:3, /rustc/ab/core.rs:7:1.,"
     assert reason(OSError(told)) == "LanceError(IO): it failed"
@@ -518,6 +569,15 @@ def test_the_newest_version_is_told_by_names(tmp_path: Path) -> None:
         assert latest_version(location, known) == later
     _manifests(tmp_path, "12.manifest")
     assert str(latest_version(location, later)).startswith("12:12.manifest:")
+
+
+def test_a_mistake_is_not_taken_for_an_absence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Any) -> Any:
+        raise KeyError("ours")
+
+    monkeypatch.setattr("laketier_lance.latest.os.listdir", fails)
+    with pytest.raises(KeyError):
+        latest_version(str(tmp_path), None)
 
 
 def test_a_version_that_was_made_anew_has_another_name(tmp_path: Path) -> None:
@@ -718,6 +778,64 @@ def test_ids_are_left_out_and_other_metadata_of_columns_stays() -> None:
     assert found.field("s").metadata == {b"a": b"b"}
     assert found.field("s").type.field("x").metadata == {b"unit": b"kg"}
     assert found.field("plain").metadata is None
+
+
+def test_ids_are_beside_other_metadata_of_columns(tmp_path: Path) -> None:
+    inner = pa.struct([pa.field("x", pa.list_(pa.int8())), pa.field("m", pa.map_(pa.string(), pa.int8()))])
+    schema = pa.schema([pa.field("s", inner, metadata={"a": "b"}), pa.field("l", pa.large_list(pa.int8()))])
+    dataset = lance.write_dataset(schema.empty_table(), tmp_path / "t.lance", data_storage_version="2.2")
+    found = with_field_ids(dataset.lance_schema)
+    numbers = dict(field_ids(dataset.lance_schema))
+    every = {number for _, number in field_ids(dataset.lance_schema)}
+    assert found.field("s").metadata == {b"a": b"b", FIELD_ID: str(numbers["s"]).encode()}
+    inside = found.field("s").type
+    assert inside.field("x").metadata == {FIELD_ID: str(numbers["x"]).encode()}
+    told = [inside.field("m").type.key_field, inside.field("m").type.item_field, inside.field("x").type.value_field]
+    assert all(int(each.metadata[FIELD_ID]) in every for each in [*told, found.field("l").type.value_field])
+    assert without_field_ids(found).equals(schema, check_metadata=True)
+    ids = column_field_ids(found, "2.2")
+    assert len(set(ids)) == len(ids) == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        (pa.list_view(pa.int8()), "Cast it to list<int8>."),
+        (pa.large_list_view(pa.int8()), "Cast it to list<int8>."),
+        (pa.string_view(), "Cast it to string."),
+        (pa.binary_view(), "Cast it to binary."),
+        (pa.decimal32(5, 2), "Cast it to decimal128(5, 2)."),
+        (pa.decimal64(5, 2), "Cast it to decimal128(5, 2)."),
+        (pa.month_day_nano_interval(), "Store months, days and nanoseconds in columns of their own."),
+        (pa.dense_union([pa.field("a", pa.int8())]), "Make it a struct with a field for each type."),
+        (pa.dictionary(pa.int8(), pa.string()), "Cast it to string; Lance encodes repeated values by itself."),
+        (pa.run_end_encoded(pa.int32(), pa.int8()), "Cast it to a type that Lance holds; the table of types"),
+        (pa.struct([]), "Give the struct a field, or leave the column out."),
+        (pa.list_(pa.string(), 2), "Use list<string>."),
+        (pa.list_(pa.int8(), 0), "Use list."),
+        (pa.map_(pa.string(), pa.int8(), keys_sorted=True), "Declare the map without sorted keys."),
+        (pa.json_(), "Cast arrow.json to its storage type."),
+    ],
+    ids=str,
+)
+def test_what_to_do_with_a_type_that_lance_does_not_hold(kind: pa.DataType, advice: str) -> None:
+    for nested in (kind, pa.list_(kind), pa.struct([("x", kind)])):
+        with pytest.raises(UnsupportedType) as failure:
+            check_types(pa.schema([("c", nested)]), "2.2")
+        assert str(failure.value.fix).startswith(advice)
+
+
+def test_an_extension_that_only_its_name_tells() -> None:
+    for name, is_held in ((b"arrow.uuid", True), (b"other", False)):
+        schema = pa.schema([pa.field("c", pa.binary(16), metadata={b"ARROW:extension:name": name})])
+        if is_held:
+            check_types(schema, "2.2")
+        else:
+            with pytest.raises(UnsupportedType, match="Cast other to its storage type"):
+                check_types(schema, "2.2")
+    for version in ("2.0", "2.1"):
+        with pytest.raises(UnsupportedType, match=r"data-storage-version = 2\.2"):
+            check_types(pa.schema([("c", pa.map_(pa.string(), pa.int8()))]), version)
 
 
 def test_numbers_in_a_history() -> None:

@@ -771,11 +771,33 @@ def test_a_record_tells_what_a_task_built(tmp_path: Path) -> None:
     forget_records(str(tmp_path), [taken.segment, "../../x", "gone"])
     assert not (new / RECORD).exists()
     assert (place / RECORD).exists()
-    for store in ("s3://b/t.lance",):
-        write_record(store, "x", built, {})
-        forget_records(store, [SEGMENT])
-        assert list(records(store)) == []
-        assert taken_over(store, found) is None
+
+
+def test_a_store_has_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("laketier_lance.index_record.LocalFolder", lambda _: pytest.fail("it is no folder"))
+    store, found = "s3://b/t.lance", _record(("0@a",))
+    write_record(store, "x", found.built, {})
+    forget_records(store, [SEGMENT])
+    assert list(records(store)) == []
+    assert taken_over(store, found) is None
+
+
+def test_what_is_left_of_a_try_may_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = _segment(tmp_path)
+    write_record(str(tmp_path), "x", _built(), {})
+    (found,) = records(str(tmp_path))
+    (place / "page.lance").write_bytes(b"abx")
+
+    def fails(_: Any) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("laketier_lance.index_record.os.rmdir", fails)
+    assert taken_over(str(tmp_path), found) is None
+    monkeypatch.setattr("laketier_lance.index_record.LocalFolder.unlink", lambda *_: fails(None))
+    forget_records(str(tmp_path), [SEGMENT])
+    monkeypatch.setattr("laketier_lance.index_record._read", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        list(records(str(tmp_path)))
 
 
 def _said(place: Path, **change: Any) -> None:
@@ -982,6 +1004,8 @@ def test_folders_that_became_empty(tmp_path: Path) -> None:
     (full / "file").touch()
     (deep / "staging" / "file").touch()
     linked.symlink_to(plain)
+    inside = tmp_path / INDICES / SEGMENT.replace("0a1b", "0009")
+    (inside / "other").mkdir(parents=True)
     (tmp_path / INDICES / "other").mkdir()
     for folder, second in ((plain, 5), (staged / "staging", 9), (staged, 7)):
         os.utime(folder, (second, second))

@@ -26,7 +26,7 @@ from laketier.spi import (
     SearchRequest,
     TableError,
 )
-from laketier_lance import questions, searcher
+from laketier_lance import searcher
 from laketier_lance.questions import columns_asked, is_fuzzy, lance_query
 from laketier_lance.ranked import Ranked
 from laketier_lance.searcher import LanceSearchSnapshot, _metric_of, _names_none
@@ -328,6 +328,15 @@ def test_a_hybrid_asks_both_as_deep_as_it_is_told(monkeypatch: pytest.MonkeyPatc
         assert rows[1] == ["id", "_score"]
 
 
+def test_how_long_each_part_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setattr("laketier_lance.searcher.time.perf_counter", lambda: 5000 + next(clock))
+    monkeypatch.setattr(searcher, "lance_query", lambda *_: "it")
+    monkeypatch.setattr(searcher, "is_dropped", lambda *_: False)
+    found = ask(snapshot(WORDS), Hybrid(Match("a"), Nearest((1.0, 2.0), "v")))
+    assert dict(found.explain.milliseconds) == {"text": 1000, "nearest": 1000, "rows": 1000}
+
+
 def test_the_metric_of_an_index() -> None:
     assert _metric_of(None) is None
     assert _metric_of(SimpleNamespace(details=None)) is None
@@ -425,7 +434,12 @@ def test_what_a_query_is_about(query: Any, columns: Any, texts: Any, fuzzy: bool
     assert list(texts_of(query, "only")) == texts
     assert is_fuzzy(query) is fuzzy
     assert _names_none(query) is without
-    assert questions.columns_asked is columns_asked
+
+
+def test_a_text_for_no_column() -> None:
+    assert list(texts_of(Match("a"), None)) == [("", "a")]
+    assert list(columns_asked(Match("a"), None)) == [("", False)]
+    assert list(columns_asked(Phrase("a"), None)) == [("", True)]
 
 
 def test_the_tokenizer_is_told_the_settings_of_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -498,6 +512,11 @@ def test_more_rows_are_asked_for_until_the_tie_ends() -> None:
     assert tied.asked == [{**given, "limit": 10}, {**given, "limit": 80}]
     enough = Scans(10_000, scored(*[2.0], *[1.0] * 9))
     assert best(enough, 1) == [(0, 2.0)]
+    apart = Scans(10_000, scored(*[2.0] * 9, 1.0))
+    assert best(apart, 1) == [(0, 2.0)], "the tie has ended"
+    second = Scans(10_000, scored(3.0, *[2.0] * 11), scored(3.0, *[2.0] * 20))
+    assert best(second, 2) == [(0, 3.0), (1, 2.0)]
+    assert len(second.asked) == 2
     few = Scans(10_000, scored(*[1.0] * 9))
     assert best(few, 1) == [(0, 1.0)], "fewer than were asked for are all"
     small = Scans(9, scored(*[1.0] * 9))

@@ -22,14 +22,20 @@ from laketier.spi import (
     CommitterInitContext,
     ConfigError,
     Conflict,
+    CorruptTable,
     FeatureNotSupported,
     IncompatibleData,
     IncompatibleTable,
+    LakeSplit,
+    Leaf,
+    Op,
     OutsideTable,
     PartitionField,
     Passthrough,
     RenameColumn,
+    ScanRequest,
     SetProperty,
+    SnapshotNotFound,
     StagedFile,
     StagedFileLost,
     StorageError,
@@ -46,10 +52,13 @@ from laketier.spi import (
 from laketier_lance import catalog as catalog_module
 from laketier_lance import committer as committer_module
 from laketier_lance import properties as properties_module
+from laketier_lance import source as source_module
 from laketier_lance import writer as writer_module
 from laketier_lance.catalog import LanceCatalog, _alterations, _is_name, _may_be_ours, _missing
 from laketier_lance.committer import LanceCommitter
+from laketier_lance.fragments import FragmentRun
 from laketier_lance.options import LanceOptions
+from laketier_lance.plugin import LancePlugin
 from laketier_lance.table import COMMIT_ID, EPOCH, PIPELINE, ROWS
 from laketier_lance.writer import FRAGMENT, attempt_of, delete_files, described
 
@@ -431,6 +440,9 @@ def test_each_staged_file_in_a_store_ends_with_the_mark(monkeypatch: pytest.Monk
     _in_a_store()._check_files([_staged(f"{ATTEMPT}-00000", f"{ATTEMPT}-00001"), _staged()])
     assert store.asked[0] == (IN_A_STORE, {"a": "b"})
     assert sorted(store.asked[1:]) == [(f"data/{ATTEMPT}-00000.lance", 96, 4), (f"data/{ATTEMPT}-00001.lance", 97, 4)]
+    store.asked.clear()
+    LanceCommitter(IN_A_STORE, LanceOptions(), CommitterInitContext("c"))._check_files([_staged(f"{ATTEMPT}-00000")])
+    assert store.asked[0] == (IN_A_STORE, None)
     with pytest.raises(OutsideTable, match="no writer of this format"):
         _in_a_store()._check_files([_staged("x")])
     with pytest.raises(StagedFileLost, match="handed over twice"):
@@ -742,6 +754,29 @@ def test_properties_are_set_beside_others(table: Any, monkeypatch: pytest.Monkey
             catalog.alter_table(table.path, [SetProperty("a", "2", "1")])
 
 
+def test_properties_are_committed_as_lance_is_told(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.append(0, 1)
+    asked: list[Any] = []
+
+    def spy(_: Any, transaction: Any, **given: Any) -> Any:
+        asked.append((transaction.read_version, transaction.operation, given))
+        return SimpleNamespace(version=9)
+
+    monkeypatch.setattr(lance.LanceDataset, "commit", spy)
+    for options, told in ((LanceOptions(), None), (LanceOptions(storage=Passthrough({"a": "b"})), {"a": "b"})):
+        assert properties_module._commit(table.open(), table.info, {"p": "q"}, options) == 9
+        version, operation, given = asked.pop()
+        assert (version, given) == (2, {"storage_options": told, "max_retries": 0})
+        assert (type(operation).__name__, operation.preserves_nullability, len(operation.fragments)) == (
+            "Merge",
+            True,
+            1,
+        )
+        metadata = operation.schema.to_pyarrow().metadata
+        assert metadata[b"laketier.table-uuid"].decode() == table.info.table_uuid
+        assert json.loads(metadata[b"laketier.descriptor"])["properties"] == {"p": "q"}
+
+
 def test_properties_keep_rows_columns_and_watermarks(table: Any) -> None:
     table.append(0, 1)
     before = dict(table.open().schema.metadata)
@@ -752,6 +787,24 @@ def test_properties_keep_rows_columns_and_watermarks(table: Any) -> None:
     table.append(1, 2)
     assert table.ids() == [1, 2]
     assert dict(table.info.descriptor.properties) == {"a": "1"}
+
+
+@pytest.mark.parametrize("key", [("id",), ("name", "id"), ()])
+def test_a_key_comes_back_as_long_as_its_columns_are_there(table: Any, key: tuple[str, ...]) -> None:
+    path, columns = (
+        TablePath("db", "keyed"),
+        pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string(), nullable=False)]),
+    )
+    catalog = table.storage.catalog()
+    catalog.create_table(path, TableDescriptor(columns, primary_key=key, comment="é", properties={"ü": "ß"}))
+    info = catalog.load_table(path)
+    assert (info.descriptor.primary_key, info.descriptor.comment, dict(info.descriptor.properties)) == (
+        key,
+        "é",
+        {"ü": "ß"},
+    )
+    lance.dataset(info.location).alter_columns({"path": "id", "name": "number"})
+    assert catalog.load_table(path).descriptor.primary_key == ()
 
 
 # -- a history -------------------------------------------------------------------------------------------------------
@@ -796,6 +849,19 @@ def test_a_state_is_of_the_dataset_that_was_opened_or_of_a_fresh_one(table: Any)
     assert table.storage.state(loaded).attempted_at is None
 
 
+def test_what_a_storage_makes_of_a_table(table: Any) -> None:
+    search, maintenance = table.storage.searcher(table.info), table.storage.maintenance(table.info)
+    assert (search.location, search.name, search.options) == (table.location, "db.t", table.options)
+    assert (maintenance._location, maintenance._options) == (table.location, table.options)
+    for made in (
+        table.storage.source(table.info),
+        table.storage.history(table.info),
+        table.storage.changes(table.info),
+    ):
+        assert (made.table, made.table.handle, made.options) == (table.info, None, table.options)
+    assert table.factory.target.table.handle is None
+
+
 def test_pipelines_are_those_that_have_a_watermark(table: Any) -> None:
     table.open().update_schema_metadata({"other": "x"})
     for pipeline in ("a", "b.c"):
@@ -810,3 +876,104 @@ def test_columns_that_lance_would_change_are_refused_before_tasks_stage(tmp_path
         table.storage.tiering_factory(info)
     renamed = table.storage.catalog().alter_table(table.path, [RenameColumn("name", "title")])
     assert table.storage.tiering_factory(renamed).target.columns == (0, 1)
+
+
+def test_folders_that_can_not_be_listed(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Any) -> list[str]:
+        raise PermissionError("no")
+
+    monkeypatch.setattr(catalog_module, "names_in", fails)
+    with pytest.raises(StorageError, match="tables were listed"):
+        table.storage.catalog().list_tables()
+
+
+# -- a reader ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "told"),
+    [
+        (OSError("Object Not Found: x"), CorruptTable, "a data file of version 7 is missing"),
+        (OSError("odd"), TableError, "could not read the dataset"),
+        (ValueError("odd"), CorruptTable, "can't be read"),
+        (KeyError("ours"), KeyError, "ours"),
+    ],
+)
+def test_rows_that_could_not_be_read(
+    table: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], told: str
+) -> None:
+    asked: list[Any] = []
+
+    def fails() -> Any:
+        raise error
+        yield
+
+    class Dataset:
+        version = 7
+
+        def get_fragment(self, number: int) -> Any:
+            return None if number == 9 else f"f{number}"
+
+        def scanner(self, **given: Any) -> Any:
+            asked.append(given)
+            return SimpleNamespace(to_batches=fails)
+
+    monkeypatch.setattr(source_module, "open_dataset", lambda *given: asked.append(given) or Dataset())
+    source, schema = table.storage.source(table.info), pa.schema([("id", pa.int64())])
+    run = FragmentRun(7, (0, 2), 5, "a = 1")
+    with pytest.raises(kind, match=told):
+        list(source.read(LakeSplit(index=0, limit=3, payload=run), schema))
+    told_lance = {"columns": ["id"], "filter": "a = 1", "limit": 3, "batch_size": 5, "fragments": ["f0", "f2"]}
+    assert asked == [
+        (table.location, {}, 7),
+        told_lance | {"scan_in_order": True, "with_row_id": False},
+    ]
+    renamed = FragmentRun(7, (0,), 5, "", {"id": None})
+    with pytest.raises(kind):
+        list(source.read(LakeSplit(index=0, payload=renamed), schema))
+    assert asked[-1]["columns"] == []
+    assert (asked[-1]["filter"], asked[-1]["limit"], asked[-1]["with_row_id"]) == (None, None, True)
+    with pytest.raises(CorruptTable, match="version 7 has no fragment 9"):
+        list(source.read(LakeSplit(index=0, payload=FragmentRun(7, (9,), 5)), schema))
+
+
+def test_splits_name_their_fragments_where_they_are_read_whole(make_table: Callable[..., Any]) -> None:
+    table = make_table(split_rows=2, max_rows_per_file=1)
+    table.append(0, *range(20))
+    source = table.storage.source(table.info)
+
+    def splits(**request: Any) -> list[Any]:
+        return [(split.rows, split.limit, split.files) for split in source.plan(ScanRequest(**request)).splits]
+
+    pairs = [(str(at), str(at + 1)) for at in range(0, 20, 2)]
+    assert splits() == [(2, None, pair) for pair in pairs]
+    assert splits(limit=3) == [(2, 2, pairs[0]), (1, 1, ())]
+    assert splits(limit=4) == [(2, 2, pairs[0]), (2, 2, pairs[1])]
+    assert splits(limit=0) == []
+    over = Leaf("id", Op.GE, 0)
+    assert splits(filters=(over,)) == [(None, None, ())] * 10
+    assert splits(filters=(over,), limit=0) == [(None, 0, ())] * 10
+    left = Leaf("id", Op.IN, ())
+    assert splits(filters=(left,), limit=3) == [(2, None, pair) for pair in pairs]
+    size = sum(file.file_size_bytes for f in table.open().get_fragments() for file in f.metadata.files)
+    assert sum(split.bytes or 0 for split in source.plan(ScanRequest()).splits) == size
+
+
+def test_a_moment_is_found_among_versions(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {1: 10, 4: 20, 5: 20, 9: 30}
+    monkeypatch.setattr(source_module, "versions_of", lambda _: list(times))
+    monkeypatch.setattr(source_module, "committed_at", lambda *given: times[given[2]])
+    source = table.storage.source(table.info)
+    found = {moment: source._version_at(None, moment) for moment in (10, 11, 19, 20, 29, 30, 10**15)}
+    assert found == {10: 1, 11: 1, 19: 1, 20: 5, 29: 5, 30: 9, 10**15: 9}
+    with pytest.raises(SnapshotNotFound, match="no version is as old as 9 ms"):
+        source._version_at(None, 9)
+
+
+def test_the_lines_that_open_a_table() -> None:
+    info = SimpleNamespace(location="/lake/it's.lance")
+    lines = LancePlugin().open_with(info)  # type: ignore[arg-type]
+    assert set(lines) == {"pylance", "DuckDB", "Polars"}
+    assert all(repr("/lake/it's.lance") in line for line in lines.values())
+    for name, line in lines.items():
+        compile(line, name, "exec")
