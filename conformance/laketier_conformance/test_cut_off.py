@@ -4,6 +4,7 @@ table tells the same of it, and what tidies up takes away nothing that it needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import pytest
 
@@ -24,16 +25,28 @@ class _Killed(BaseException):
     """Nothing is tidied up after it."""
 
 
-def _cut_off(table: Table, unproven: Callable[[str, str], None]) -> Iterator[tuple[str, list[WriteResult]]]:
-    """Epochs 1, 2, … whose publish ends at each step that the format names, in turn: what was done, and what was
-    staged. The caller's next round makes the table whole."""
+@dataclass(frozen=True)
+class _CutOff:
+    """``told``: what was done. ``staged`` for it. ``version`` and ``rows``: those of before."""
+
+    told: str
+    staged: list[WriteResult]
+    version: str | None
+    rows: list[int]
+
+
+def _cut_off(table: Table, unproven: Callable[[str, str], None]) -> Iterator[_CutOff]:
+    """Epochs 1, 2, … whose publish ends at each step that the format names, in turn. The caller's next round makes the
+    table whole."""
     table.append(0)
     steps: list[str] = []
     _publish(table, 1, steps.append)
     if not steps:
         unproven("commits that are cut off", "the format's publish passes no failpoint")
     for epoch, step in enumerate(dict.fromkeys(steps), start=2):
-        yield f"a publish of epoch {epoch} ended at {step}", _publish(table, epoch, _ending(step))
+        rows, version = table.ids, table.lake.storage.catalog().table_version(table.path)
+        staged = _publish(table, epoch, _ending(step))
+        yield _CutOff(f"a publish of epoch {epoch} ended at {step}", staged, version, rows)
         table.append(epoch)
 
 
@@ -78,7 +91,8 @@ def _ids_by(table: Table) -> Mapping[str, list[int]]:
 
 
 def test_each_way_to_read_a_commit_that_was_cut_off(table: Table, unproven: Callable[[str, str], None]) -> None:
-    for told, _ in _cut_off(table, unproven):
+    for cut in _cut_off(table, unproven):
+        told = cut.told
         state = table.lake.storage.state(table.info)
         mark = state.watermark("p")
         assert mark is not None, f"{told}: the pipeline has no watermark any more"
@@ -87,27 +101,32 @@ def test_each_way_to_read_a_commit_that_was_cut_off(table: Table, unproven: Call
             expected = table.ids  # some rows may be there before the watermark
         for way, found in _ids_by(table).items():
             expect(found, expected, f"{told}: rows by {way}, beside the watermark of the state")
+        if cut.version is not None and expected != cut.rows:
+            catalog = table.lake.storage.catalog()
+            for known in (cut.version, None):
+                now = catalog.table_version(table.path, known)
+                assert now != cut.version, f"{told}, and its rows are there: the version has the name of before"
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
 def test_orphans_beside_a_commit_that_was_cut_off(table: Table, unproven: Callable[[str, str], None]) -> None:
     """They are removed before anybody finished it."""
     table.lake.storage.maintenance(table.info)  # a format without it refuses here
-    for told, _ in _cut_off(table, unproven):
+    for cut in _cut_off(table, unproven):
         before = table.ids
         maintenance = table.lake.storage.maintenance(table.info)
         maintenance.remove_orphans(maintenance.orphans(AGES))
-        expect(table.ids, before, f"{told}, and orphans were removed")
+        expect(table.ids, before, f"{cut.told}, and orphans were removed")
 
 
 def test_a_discard_of_a_commit_that_was_cut_off(table: Table, unproven: Callable[[str, str], None]) -> None:
     """By a driver that takes it for failed."""
-    for told, staged in _cut_off(table, unproven):
+    for cut in _cut_off(table, unproven):
         before = table.ids
         committer = table.committer()
-        committer.discard(staged)
+        committer.discard(cut.staged)
         committer.close()
-        expect(table.ids, before, f"{told}, and what was staged for it was discarded")
+        expect(table.ids, before, f"{cut.told}, and what was staged for it was discarded")
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)

@@ -5,19 +5,24 @@ once."""
 
 from __future__ import annotations
 
+import itertools
+import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from laketier.spi import AddColumn, Conflict, Feature, LaketierError, UnknownOutcome
+from laketier.kit.manifests.document import encode
+from laketier.spi import AddColumn, BucketSpec, Conflict, Feature, LaketierError, PartitionField, UnknownOutcome
 from laketier_conformance import apart
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, told
-from laketier_conformance.forged import forged, resealed
-from laketier_conformance.lake import Table, ids_of, read_plan
-from laketier_conformance.outside import contents, local_folder, restore
+from laketier_conformance.forged import forged, is_sealed, resealed
+from laketier_conformance.lake import Lake, Table, ids_of, read_plan
+from laketier_conformance.outside import contents, everything, local_folder, restore, touched
 
 
 def _flipped(content: bytes) -> bytes:
@@ -56,7 +61,7 @@ def _looks(table: Table) -> dict[str, Callable[[], object]]:
         finally:
             opened.close()
 
-    looks: dict[str, Callable[[], object]] = {"it is read": lambda: table.ids, "a round begins": committer}
+    looks: dict[str, Callable[[], object]] = {"it is read": table.read, "a round begins": committer}
     looks["it is created again"] = lambda: table.lake.create(table.info.schema)
     if table.lake.declares(Feature.HISTORY):
         looks["its history is listed"] = lambda: table.history.snapshots(9)
@@ -127,8 +132,8 @@ def _mapped() -> set[str]:
     return {line.split(maxsplit=5)[5] for line in lines if line.count(" /")}
 
 
-def _two_commits(table: Table) -> None:
-    table.append(0)
+def _two_commits(table: Table, *first: int) -> None:
+    table.append(0, first or ids_of(0))
     if table.lake.declares(Feature.ADD_COLUMN):
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
     else:
@@ -194,11 +199,28 @@ def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str,
         restore(root, before)
 
 
-def test_each_value_is_another(table: Table, unproven: Callable[[str, str], None]) -> None:
+LAYOUTS: tuple[Mapping[str, Any], ...] = tuple(
+    {"primary_key": key, "partition_by": parts, "buckets": buckets}
+    for key in (("id",), ())
+    for parts in ((PartitionField("id"),), ())
+    for buckets in (BucketSpec(2, ("id",)), None)
+)
+
+
+def _laid_out(lake: Lake) -> Table:
+    """In all the ways that a format has at once, as far as it goes: the more of them, the more is in its metadata."""
+    for layout in LAYOUTS:
+        with suppress(LaketierError):
+            return lake.create(comment="of people", properties={"acme.note": "stays"}, **layout)
+    return lake.create()
+
+
+def test_each_value_is_another(lake: Lake, unproven: Callable[[str, str], None]) -> None:
     """In turn, each value of the metadata that are JSON is left out, or is one of another kind, as a tool or a newer
     version writes it, and who looks at older snapshots, at changes, or commits next meets it. Where a checksum of the
     kit's guards a value, it is right wherever it is told."""
-    _two_commits(table)
+    table = _laid_out(lake)
+    _two_commits(table, 0)
     root = local_folder(table.info.location)
     if root is None:
         unproven("metadata of others", "the table is in no local folder")
@@ -212,3 +234,38 @@ def test_each_value_is_another(table: Table, unproven: Callable[[str, str], None
             apart.write(name, altered)
         _judge(f"in {file.name}, {change}", looks)
         restore(root, before)
+
+
+def test_a_path_in_a_document_leads_elsewhere(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """Of a data file that a document with the kit's checksum names, which is right wherever it is told: the path is
+    another table's file, or one of the table's own documents. Nothing of it is read, listed as an orphan or deleted."""
+    table, other = lake.create(), lake.create(name="db.other")
+    other.append(0, ids_of(7))
+    _two_commits(table)
+    root, home = local_folder(table.info.location), local_folder(other.info.location)
+    if root is None or home is None:
+        unproven("paths in documents", "the table is in no local folder")
+        return
+    before, around, whole = contents(root), everything(home), table.ids
+    documents = [file for file in before if is_sealed(before[file])]
+    names = [str(file.relative_to(root)) for file in sorted(before.keys() - {*documents})]
+    theirs = [file for file in contents(home) if not is_sealed(apart.read(file))]
+    targets = [place for file in theirs for place in (str(file), os.path.relpath(file, root), file.as_uri())]
+    targets += [str(file.relative_to(root)) for file in documents]
+    for file, name, target in itertools.product(documents, names, targets):
+        content = before[file].replace(json.dumps(name).encode(), json.dumps(target).encode())
+        if content == before[file]:
+            continue
+        for written, altered in resealed(before, file, encode(json.loads(content)["body"])).items():
+            apart.write(written, altered)
+        said = f"{file.name} names {target} in place of {name}"
+        _judge(said, _looks(table))
+        with suppress(LaketierError):
+            expect(table.ids, whole, f"{said}: rows")
+        if lake.declares(Feature.ORPHAN_COLLECTION):
+            with suppress(LaketierError):
+                maintenance = lake.storage.maintenance(table.info)
+                maintenance.remove_orphans(maintenance.orphans(1 << 50))
+        expect(touched(around, everything(home)), [], f"{said}, and orphans were collected: files of the other table")
+        restore(root, before)
+    expect((table.ids, other.ids), (whole, ids_of(7)), "rows of two tables after paths of one led to the other")

@@ -246,6 +246,28 @@ def test_a_manifest_keeps_what_it_was_given() -> None:
     assert found.commit == Commit(0, 5, "c", "upsert")
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("partition_by", [5, [7], [["day"]]]),
+        ("buckets", [5, [], {}, {"count": 2.0, "keys": ["id"], "function": "fluss"}]),
+        ("buckets", [{"count": 2, "keys": keys, "function": "fluss"} for keys in (5, [], [7], "id")]),
+        ("buckets", [{"count": count, "keys": ["id"], "function": "fluss"} for count in (True, "2", 0, -1, None)]),
+        ("buckets", [{"count": 2, "keys": ["id"], "function": name} for name in (7, None, ["fluss"])]),
+        ("primary_key", [5, None, [7], [["id"]], "id"]),
+        ("properties", [5, ["x"], {"x": 7}]),
+        ("comment", [7, ["x"], {}]),
+    ],
+)
+def test_a_description_of_another_program_is_refused(name: str, values: list[object]) -> None:
+    """Who computes a bucket, or compares a name, would end in an error of Python's."""
+    body = json.loads(_manifest().encode())["body"]
+    for value in values:
+        forged = encode({**body, "metadata": {**body["metadata"], name: value}})
+        with pytest.raises(spi.CorruptTable, match="content does not match its place"):
+            Manifest.decode(forged, Path("m"), TextTable.layout)
+
+
 def test_what_an_entry_keeps_goes_through_the_formats_check() -> None:
     assert _read_back(_manifest(added=(FILE,))).added[0].details == details({"lines": 2})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from laketier.kit.manifests.chain import onward
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
@@ -50,12 +51,12 @@ def _bounds(head: Manifest) -> VersionBounds:
 def _appended(
     manifests: ManifestLog, head: Manifest, start: int, end: int, *, skip_changes: bool
 ) -> Iterator[FileEntry]:
-    """The files that the manifests ``start`` to ``end`` (exclusive) added. Raises `RowsChanged` and
-    `SnapshotNotFound`."""
+    """The files that the manifests ``start`` to ``end`` (exclusive) added. Raises `RowsChanged`, `SnapshotNotFound` and
+    `CorruptTable`."""
     where = manifests.store.root
     check_versions(start, end, _bounds(head), where=where, noun="snapshot")
-    for number in range(start, end):
-        manifest = manifests.at(number, head)
+    for manifest in onward(manifests, start, end, head):
+        number = manifest.number
         replaces_nothing = manifest.kind == "upsert" and not manifest.replaced
         if manifest.kind in _APPENDS or replaces_nothing or (manifest.resets and not files_at(manifests, number - 1)):
             yield from manifest.arrived

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_folder import FoundFile
+from laketier.kit.manifests.chain import back_from
 from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import Manifest
@@ -150,9 +151,10 @@ def _first_to_stay(manifests: ManifestLog, head: Manifest, before: int, keep: in
 
 
 def _paths_since(manifests: ManifestLog, earliest: int, head: Manifest) -> set[str]:
-    paths = {entry.path for entry in files_at(manifests, earliest)}
-    for number in range(earliest + 1, head.number + 1):
-        paths.update(entry.path for entry in manifests.read(number).added)
+    paths: set[str] = set()
+    for manifest in back_from(manifests, head, down_to=earliest):
+        first = manifest.number == earliest
+        paths.update(entry.path for entry in (files_at(manifests, earliest, manifest) if first else manifest.added))
     return paths
 
 

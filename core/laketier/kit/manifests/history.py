@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from laketier.kit.manifests.chain import back_from
 from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.table import ManifestTable
 from laketier.spi.features import Feature
@@ -22,8 +23,8 @@ class ManifestHistory(LakeHistory):
         self.table.require(Feature.HISTORY)
         manifests = self.table.manifests()
         head, _ = manifests.current()
-        numbers = range(head.number, max(head.number - limit, head.earliest - 1), -1)
-        return [_info(head if number == head.number else manifests.at(number, head)) for number in numbers]
+        oldest = max(head.number - limit, head.earliest - 1) + 1
+        return [_info(manifest) for manifest in back_from(manifests, head, down_to=oldest)][: max(limit, 0)]
 
 
 def _info(manifest: Manifest) -> SnapshotInfo:

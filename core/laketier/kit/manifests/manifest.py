@@ -349,9 +349,11 @@ def _descriptor_from_plain(plain: dict[str, Any]) -> TableDescriptor:
         schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(plain["arrow_schema"]))),
         partition_by=tuple(map(_field_from_plain, plain["partition_fields"]))
         if "partition_fields" in plain
-        else tuple(PartitionField(name) for name in plain["partition_by"]),
-        buckets=None if buckets is None else BucketSpec(buckets["count"], tuple(buckets["keys"]), buckets["function"]),
-        primary_key=tuple(plain.get("primary_key", ())),
+        else tuple(PartitionField(text(name)) for name in plain["partition_by"]),
+        buckets=None
+        if buckets is None
+        else BucketSpec(whole(buckets["count"]), tuple(map(text, buckets["keys"])), text(buckets["function"])),
+        primary_key=tuple(map(text, plain.get("primary_key", ()))),
         properties=texts(plain["properties"]),
-        comment=plain["comment"],
+        comment=None if plain["comment"] is None else text(plain["comment"]),
     )

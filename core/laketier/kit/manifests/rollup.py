@@ -165,14 +165,19 @@ def blocks_back_from(
     while end > down_to:
         block = _largest_block(manifests, end, down_to, newest, expected)
         if block.sha256 != expected:
-            raise CorruptTable(
-                f"manifest {block.last} is not the one that manifest {block.last + 1} follows",
-                where=manifests.store.where(manifests.name(block.last)),
-                why="something replaced it after it was published",
-                fix="Restore the manifests from one backup.",
-            )
+            raise replaced(manifests, block.last)
         yield block
         end, expected = block.first, block.previous
+
+
+def replaced(manifests: ManifestLog, number: int) -> CorruptTable:
+    """The error for manifest ``number``, which is another one than the next one follows."""
+    return CorruptTable(
+        f"manifest {number} is not the one that manifest {number + 1} follows",
+        where=manifests.store.where(manifests.name(number)),
+        why="something replaced it after it was published",
+        fix="Restore the manifests from one backup.",
+    )
 
 
 def write_rollups(manifests: ManifestLog, number: int) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from laketier.kit.manifests.chain import manifest_as_of, manifest_at
 from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.table import ManifestState, ManifestTable
@@ -93,8 +94,8 @@ class ManifestSource(LakeSource):
         manifest = head
         if request.snapshot_id is not None:
             self.table.require(Feature.TIME_TRAVEL)
-            manifest = manifests.at(request.snapshot_id, head)
+            manifest = manifest_at(manifests, request.snapshot_id, head)
         elif request.as_of is not None:
             self.table.require(Feature.TIME_TRAVEL_BY_TIMESTAMP)
-            manifest = manifests.as_of(request.as_of, head)
+            manifest = manifest_as_of(manifests, request.as_of, head)
         return ManifestSnapshot(manifests, head, manifest, settled)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_store import folder_of, store_of
+from laketier.kit.manifests.chain import back_from
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
@@ -197,8 +198,7 @@ class ManifestTable(ABC):
             before = manifests.read(head.number - 1).open_files if head.resets else ()
             paths = [*(entry.path for entry in (*head.added, *head.open, *before)), *head.removed]
             return {self.layout.staged_path(path) for path in paths}
-        earlier = (manifests.read(number) for number in range(head.number))
-        return {entry.path for manifest in (*earlier, head) for entry in manifest.added}
+        return {entry.path for manifest in back_from(manifests, head, down_to=0) for entry in manifest.added}
 
 
 @dataclass(frozen=True)
