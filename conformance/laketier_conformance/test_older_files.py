@@ -59,7 +59,11 @@ def _looks(table: Table, snapshots: Sequence[int | None], start: int | None = No
     if table.lake.declares(Feature.TIME_TRAVEL):
         looks |= {f"rows of snapshot {each}": partial(_snapshot, table, each) for each in snapshots}
     if table.lake.declares(Feature.HISTORY):
-        looks["the history"] = lambda: table.history.snapshots(9)
+        lines = {line.snapshot_id: line for line in table.history.snapshots(9)}
+        # One whose file is gone may be as one that was cleaned up.
+        looks["lines of the history that were others"] = lambda: [
+            line for line in table.history.snapshots(9) if lines.get(line.snapshot_id, line) != line
+        ]
     if table.lake.declares(Feature.ORPHAN_COLLECTION):
         known = _orphans(table)
         looks["orphans that are none"] = lambda: sorted(_orphans(table) - known)
@@ -71,7 +75,9 @@ def _looks(table: Table, snapshots: Sequence[int | None], start: int | None = No
 
 
 def _orphans(table: Table) -> set[str]:
-    return {each.path for each in table.lake.storage.maintenance(table.info).orphans(AGES)}
+    """Files of rows. A document that only one which is gone had named is nobody's."""
+    found = table.lake.storage.maintenance(table.info).orphans(AGES)
+    return {each.path for each in found if each.kind == "data"}
 
 
 def _appended(table: Table, start: int, end: int) -> object:

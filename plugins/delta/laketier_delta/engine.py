@@ -60,7 +60,7 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
         handle = _opened(location, version) if version is not None else _newest(location)
         _refuse_empty(location, handle.version())
         return handle
-    except (DeltaError, FileNotFoundError) as error:
+    except (DeltaError, FileNotFoundError, ValueError) as error:  # the last one of values that no column can have
         if _refused_by_the_system(error):
             raise _unreached(location, error) from error
         if _NOT_READ.search(str(error)):

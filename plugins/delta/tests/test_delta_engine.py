@@ -123,6 +123,7 @@ def test_a_log_that_changes_while_it_is_read_is_read_again(
         (DeltaError("File not found: 0.json"), CorruptTable, engine.LISTINGS),
         (TableNotFoundError("no table"), TableError, engine.LISTINGS),
         (DeltaError("not valid JSON"), CorruptTable, 1),
+        (ValueError('Found unmasked nulls for non-nullable StructArray field "id"'), CorruptTable, 1),
         (DeltaError("Generic error (os error 13)"), TableError, 1),
         (DeltaError("Os { code: 5, kind: Other }"), TableError, 1),
         (DeltaError("Unsupported: reader feature 'foo'"), IncompatibleTable, 1),
