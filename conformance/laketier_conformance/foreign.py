@@ -38,6 +38,15 @@ def compact(table: Table, harness: Harness) -> None:
     assert after < before, f"the harness's compact compacted nothing: {before} splits became {after}"
 
 
+def update(table: Table, harness: Harness, ids: Collection[int], column: str, text: str) -> None:
+    """Set a column to a text in the rows with these ids."""
+    assert harness.update_rows is not None
+    harness.update_rows(table.lake.storage, table.info, sorted(ids), column, text)
+    rows = table.read(columns=("id", column)).to_pylist()
+    found = sorted(row["id"] for row in rows if row[column] == text)
+    expect(found, sorted(ids), f"rows whose column {column} the harness's update_rows set to {text!r}")
+
+
 def left_for(hook: str, table: Table) -> int | None:
     """How much there is for ``expire`` or ``compact`` to do; None where the format does not tell."""
     if hook == "compact":

@@ -20,6 +20,8 @@ arguments) with any of these:
   files into fewer ones, in a commit that changes no row.
 - ``delete_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None``: what a foreign tool would do to
   delete the rows with these values of the column ``id``.
+- ``update_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int], column: str, text: str) -> None``: what a
+  foreign tool would do to set a column to a text in the rows with these values of the column ``id``.
 - ``secret_options(folder: pathlib.Path) -> Mapping[str, str]``: options (those below ``lake.<format>.``) by which a
   warehouse in ``folder`` can be used, with ``{secret}`` for each password. By default each option that is a `Secret`,
   that is named like one, or that is handed on to a library.
@@ -31,7 +33,8 @@ arguments) with any of these:
 - ``vector_options: Mapping[str, Mapping[str, Any]]``: by kind of index of vectors (``ivf-flat``), settings that fit 150
   vectors of four numbers. Without them the format's own settings count.
 
-Where one of ``expire``, ``compact`` and ``delete_rows`` is not there, the report says that nothing showed its effect.
+Where one of ``expire``, ``compact``, ``delete_rows`` and ``update_rows`` is not there, the report says that nothing
+showed its effect.
 A member that a format can't have is left out, or None: whatever a member raises is an error of the harness
 (`HarnessFailed`), and never the format's refusal.
 """
@@ -66,6 +69,7 @@ _MEMBERS = (
     "expire",
     "compact",
     "delete_rows",
+    "update_rows",
     "secret_options",
     "dates_by",
     "text_options",
@@ -176,6 +180,11 @@ class Harness:
     def delete_rows(self) -> Hook | None:
         """None when the author gave none."""
         return self._hook("delete_rows")
+
+    @property
+    def update_rows(self) -> Hook | None:
+        """None when the author gave none."""
+        return self._hook("update_rows")
 
     @property
     def keep_feed(self) -> Hook | None:

@@ -279,9 +279,9 @@ RULES = (
     ),
     Rule(
         "foreign-maintenance",
-        "What other tools expire, compact or delete is read whole, refused, or gone: never less, again or back.",
+        "What other tools expire, compact, delete or change is read whole, refused, or gone: never less nor again.",
         _CAPABILITIES,
-        ("test_foreign_maintenance.py",),
+        ("test_foreign_maintenance.py", "test_foreign_updates.py"),
     ),
     Rule(
         "change-feed",

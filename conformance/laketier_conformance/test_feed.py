@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,7 @@ from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
 
+Unproven = Callable[[str, str], None]
 pytestmark = pytest.mark.needs(Feature.CHANGE_FEED)
 
 
@@ -73,8 +74,9 @@ def test_an_append_is_told_as_rows_that_came(table: Table, harness: Harness) -> 
     expect(set(found[CHANGE_TYPE].to_pylist()), {"+I"}, "the change types of an append")
 
 
-def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness) -> None:
-    """Version by version: appends, replaced rows and rows that went, where the format can do these."""
+def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness, unproven: Unproven) -> None:
+    """Version by version: appends, replaced rows, rows that went and rows that others changed, where the format can do
+    these."""
     keyed = Keyed.of(lake.create(primary_key=("id",) if lake.declares(Feature.UPSERT) else ()))
     table = keyed.table
     if lake.declares(Feature.UPSERT):
@@ -96,10 +98,17 @@ def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness) ->
     elif lake.declares(Feature.OVERWRITE):
         table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
         done()
+    if harness.update_rows is None:
+        unproven("a feed of rows that others update", "the format's harness has no update_rows")
+    else:
+        # In one file, of which the other rows are no changes.
+        foreign.update(table, harness, table.ids[-1:], "name", "changed by others")
+        done()
     for end, expected in zip(marks[1:], states[1:], strict=True):
-        expect(
-            _applied(_changes(table, marks[0], end), rows), expected, "rows of a table after the changes of its feed"
+        what = "rows of a table after the changes of its feed" + (
+            ", the last of which are of a row that others updated" if end == marks[-1] and harness.update_rows else ""
         )
+        expect(_applied(_changes(table, marks[0], end), rows), expected, what)
     for start, end in itertools.pairwise(marks):
         assert _changes(table, start, end).num_rows, "each of these commits changed rows"
     expect(_changes(table, marks[-1], marks[-1]).num_rows, 0, "the number of changes of a range without a commit")

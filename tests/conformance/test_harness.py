@@ -17,7 +17,17 @@ from laketier_conformance.lake import Lake
 from laketier_delta.conformance import Harness as Delta
 from laketier_localfile.conformance import Harness as LocalFile
 
-HOOKS = ("setup", "teardown", "roll_back", "keep_feed", "expire", "compact", "delete_rows", "secret_options")
+HOOKS = (
+    "setup",
+    "teardown",
+    "roll_back",
+    "keep_feed",
+    "expire",
+    "compact",
+    "delete_rows",
+    "update_rows",
+    "secret_options",
+)
 ROLLED_BACK = "rows after the harness's roll_back took a table back to snapshot"
 COMPACT = "test_operations.py::test_an_operation_is_cut_off[compact]"
 FEED = "test_feed.py::test_an_append_is_told_as_rows_that_came"
@@ -38,7 +48,7 @@ def test_an_error_of_a_hook_is_no_refusal_of_the_format(hook: str, wanted: type[
         getattr(harness, hook)(tmp_path)
 
 
-@pytest.mark.parametrize("hook", ["roll_back", "keep_feed", "expire", "compact", "delete_rows"])
+@pytest.mark.parametrize("hook", ["roll_back", "keep_feed", "expire", "compact", "delete_rows", "update_rows"])
 @pytest.mark.parametrize("supplied", [None, SimpleNamespace(), SimpleNamespace(**dict.fromkeys(HOOKS))])
 def test_a_hook_that_is_left_out_is_none(hook: str, supplied: object) -> None:
     assert getattr(Harness(supplied), hook) is None

@@ -35,6 +35,7 @@ OF_INDEXES = (
     "test_indexing.py::test_an_index_beside",
     "test_vector_answers.py::",
     "test_search.py::",
+    "test_foreign_updates.py::test_an_index",
     "test_power.py::test_indexes_survive",
 )
 """The small correct format has no indexes: Lance is the one that they are about."""
@@ -74,6 +75,7 @@ HELPERS = {
     "locking",
     "leaving",
     "rolling",
+    "updating",
 }
 
 

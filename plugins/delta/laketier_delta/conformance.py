@@ -1,5 +1,5 @@
-"""The harness of this format for the conformance suite: a foreign restore, clean-up, compaction and delete, and
-switching on the change feed."""
+"""The harness of this format for the conformance suite: a foreign restore, clean-up, compaction, delete and
+update, and switching on the change feed."""
 
 from __future__ import annotations
 
@@ -57,3 +57,10 @@ class Harness:
         from deltalake import DeltaTable
 
         DeltaTable(table.location).delete(f"id IN ({', '.join(map(str, ids))})")
+
+    def update_rows(self, _storage: LakeStorage, table: TableInfo, ids: Sequence[int], column: str, text: str) -> None:
+        """UPDATE."""
+        from deltalake import DeltaTable
+
+        where = f"id IN ({', '.join(map(str, ids))})"
+        DeltaTable(table.location).update(predicate=where, updates={column: f"'{text}'"})

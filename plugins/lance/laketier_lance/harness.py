@@ -1,5 +1,5 @@
-"""The harness of this format for the conformance suite: a foreign rollback, clean-up, compaction and delete. Not used
-otherwise."""
+"""The harness of this format for the conformance suite: a foreign rollback, clean-up, compaction, delete and update.
+Not used otherwise."""
 
 from __future__ import annotations
 
@@ -47,3 +47,8 @@ class LanceHarness:
     def delete_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None:
         """Lance's own delete, which writes a list of deleted rows beside the file."""
         open_dataset(table.location, {}).delete(f"id IN ({', '.join(map(str, ids))})")
+
+    def update_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int], column: str, text: str) -> None:
+        """Lance's own update, which writes the rows anew into another file."""
+        where = f"id IN ({', '.join(map(str, ids))})"
+        open_dataset(table.location, {}).update({column: f"'{text}'"}, where=where)

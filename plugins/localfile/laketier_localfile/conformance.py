@@ -1,15 +1,15 @@
-"""The harness of this format for the conformance suite: a foreign restore, expiry, compaction and delete. Not used
-otherwise.
+"""The harness of this format for the conformance suite: a foreign restore, expiry, compaction, delete and update. Not
+used otherwise.
 
 No tool but laketier writes such tables. So what others do is what another process of laketier does: it folds files
-without waiting for more of them, ends snapshots as `laketier maintain expire` does, and deletes rows by an upsert whose
-merge leaves them out.
+without waiting for more of them, ends snapshots as `laketier maintain expire` does, and deletes or changes rows by an
+upsert whose merge leaves them out, or changes them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
@@ -91,15 +91,31 @@ class Harness:
 
     def delete_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None:
         """Replace the files that have such rows by files without them."""
+        values = pa.array(ids, pa.int64())
+        self._rewrite(storage, table, lambda rows: rows.filter(pc.invert(pc.is_in(rows["id"], values))))
+
+    def update_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int], column: str, text: str) -> None:
+        """Replace the files that have such rows by files in which they are changed."""
+        values = pa.array(ids, pa.int64())
+
+        def changed(rows: pa.RecordBatch) -> pa.RecordBatch:
+            at = rows.schema.get_field_index(column)
+            new = pc.if_else(pc.is_in(rows["id"], values), text, rows[column]).cast(rows.schema.field(at).type)
+            return rows.set_column(at, rows.schema.field(at), new)
+
+        self._rewrite(storage, table, changed)
+
+    def _rewrite(
+        self, storage: LakeStorage, table: TableInfo, change: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ) -> None:
         source, factory = storage.source(table), storage.tiering_factory(table)
         plan = source.plan(ScanRequest())
-        values = pa.array(ids, pa.int64())
         replaced: list[str] = []
         writer = factory.create_writer(WriterInitContext(new_attempt_id(), mode=WriteMode.UPSERT))
         for split in plan.splits:
             rows = list(source.read(split, plan.schema))
-            left = [each.filter(pc.invert(pc.is_in(each["id"], values))) for each in rows]
-            if sum(each.num_rows for each in left) < sum(each.num_rows for each in rows):
+            left = [change(each) for each in rows]
+            if left != rows:
                 replaced += split.files
                 for each in left:
                     writer.write(each)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from richer import richer
+from updating import UpdatingHarness
 
 from laketier import spi
 from laketier.registry import hookimpl
 
 
-class Harness:
+class Harness(UpdatingHarness):
     engine_modules = ("deltalake",)
 
 
