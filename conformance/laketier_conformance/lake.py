@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -288,15 +288,22 @@ def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:
     return pa.Table.from_batches(batches, schema=plan.schema)
 
 
-def read_pinned(source: LakeSource, plan: ScanPlan, features: Features) -> pa.Table | None:
-    """What a plan that is not the newest any more reads. None if the plan is refused, as a format without time travel
-    may do: it keeps one state of its rows."""
+@contextmanager
+def overtaken(features: Features) -> Iterator[None]:
+    """A plan is read that is not the newest any more. A format without time travel may refuse it: it keeps one state of
+    its rows."""
     try:
-        return read_plan(source, plan)
+        yield
     except SnapshotNotFound:
         if support_of(features, Feature.TIME_TRAVEL).full:
             raise
-        return None
+
+
+def read_pinned(source: LakeSource, plan: ScanPlan, features: Features) -> pa.Table | None:
+    """What a plan that is not the newest any more reads. None if it is refused, and may be."""
+    with overtaken(features):
+        return read_plan(source, plan)
+    return None
 
 
 def finished(rows: pa.Table, plan: ScanPlan, limit: int | None) -> pa.Table:

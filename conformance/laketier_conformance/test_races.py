@@ -15,7 +15,7 @@ from laketier.spi import AddColumn, Feature, ScanRequest
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of
+from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, overtaken
 
 Take = Callable[[int], list[Child]]
 PROCESSES = 3
@@ -89,7 +89,8 @@ def test_streams_of_one_process(lake: Lake) -> None:
 
 
 def test_a_round_while_its_process_reads(table: Table) -> None:
-    """A reader takes one batch, and the next one later. Its snapshot is none of the round's, and ends no round."""
+    """A reader takes one batch, and the next one later. Its snapshot is none of the round's, and ends no round. A
+    format that keeps one state of its rows may refuse what is left of it, and shows none of the new rows."""
     table.append(0)
     source = table.source
     plan = source.plan(ScanRequest(columns=("id",)))
@@ -97,9 +98,10 @@ def test_a_round_while_its_process_reads(table: Table) -> None:
     found = list(islice(batches, 1))
     expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of a round beside a reader of its process")
     expect(table.append(1).outcome, RoundOutcome.ALREADY_THERE, "the outcome of its replay beside that reader")
-    found.extend(batches)
-    ids = sorted(i for batch in found for i in batch.column("id").to_pylist())
-    expect(ids, ids_of(0), "rows of a reader beside a round of its process")
+    with overtaken(table.lake.plugin.features):
+        found.extend(batches)
+        ids = sorted(i for batch in found for i in batch.column("id").to_pylist())
+        expect(ids, ids_of(0), "rows of a reader beside a round of its process")
     expect(table.ids, ids_of(0) + ids_of(1), "rows of a round beside a reader of its process")
 
 
