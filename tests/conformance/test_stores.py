@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -184,3 +185,14 @@ def test_a_step_is_one_request() -> None:
     assert [lasting(each) for each in (PUT, GET, PUT)] == [None, Fault.FAILED, Fault.FAILED]
     first = FirstTime(Fault.LOST)
     assert [first(each) for each in (PUT, GET, PUT)] == [Fault.LOST, Fault.LOST, None]
+
+
+def test_a_call_that_is_made_again_gets_further() -> None:
+    """Its files may have other names then. One that comes on top of those that had the fault has it, too."""
+    first = FirstTime(Fault.DENIED)
+    calls = [["0a1b2c3d"], ["4e5f6a7b", "8c9d0e1f", "8c9d0e1f"], ["0a1b2c3d", "2a3b4c5d", "6e7f8a9b"]]
+    found = []
+    for names in calls:
+        first.begin_again()
+        found.append([first(replace(PUT, target=f"/bucket/data/{name}-0.parquet")) for name in names])
+    assert found == [[Fault.DENIED], [None, Fault.DENIED, None], [None, None, Fault.DENIED]]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from laketier_conformance.stores.proxy import Fault, Proxy, Sent
 
@@ -18,6 +21,8 @@ LASTING = (Fault.FAILED, Fault.LOST, Fault.RESET, Fault.DENIED)
 CHANGES = (Fault.FAILED, Fault.SLOW_DOWN, Fault.LOST, Fault.RESET, Fault.SILENCE, Fault.REFUSED, Fault.DENIED)
 
 T = TypeVar("T")
+_CHANCE = re.compile(r"[0-9a-fA-F]{2,}(-[0-9a-fA-F]{2,})*|[0-9]+")
+"""What a name has of a number, a moment or a random id."""
 
 
 @contextmanager
@@ -86,18 +91,33 @@ class Step:
 
 @dataclass
 class FirstTime:
-    """Each request has the fault when it is first made, and is served when it is made again. ``met`` are those that had
-    it."""
+    """Each request has the fault when it is first made, and is served when it is made again. A call that is made again
+    may name its files anew: so of requests that look alike, as many are served as had the fault in the calls before.
+    ``met`` are those that had it."""
 
     fault: Fault
     met: list[Sent] = field(default_factory=list)
     _known: set[tuple[str, str, str]] = field(default_factory=set)
+    _here: set[tuple[str, str, str]] = field(default_factory=set)
+    """Of this call alone."""
+    _served: Counter[tuple[str, str]] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(self, sent: Sent) -> Fault | None:
-        name = (sent.method, sent.target, sent.headers.get("range", ""))
+    def begin_again(self) -> None:
+        """The next call comes."""
         with self._lock:
-            if name in self._known or not sent.can(self.fault):
+            self._here.clear()
+            self._served = Counter(map(_alike, self.met))
+
+    def __call__(self, sent: Sent) -> Fault | None:
+        name, alike = (sent.method, sent.target, sent.headers.get("range", "")), _alike(sent)
+        with self._lock:
+            if name in self._here or not sent.can(self.fault):
+                return None
+            self._here.add(name)
+            is_served = self._served[alike] > 0
+            self._served[alike] -= is_served
+            if name in self._known or is_served:
                 return None
             self._known.add(name)
             self.met.append(sent)
@@ -107,6 +127,10 @@ class FirstTime:
     def told(self) -> str:
         """For messages."""
         return f"each request, when it was first made, {self.fault.value}"
+
+
+def _alike(sent: Sent) -> tuple[str, str]:
+    return sent.method, _CHANCE.sub("*", urlsplit(sent.target).path)
 
 
 def decisions(sent: Sequence[Sent], most: int, seed: str) -> list[Step | FirstTime]:

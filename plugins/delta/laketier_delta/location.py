@@ -20,6 +20,8 @@ LOG = "_delta_log"
 _MISREAD = re.compile(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f\x7f]")
 """delta-rs takes paths for URLs: what looks encoded is decoded, a backslash becomes a slash. It makes a table at the
 one place, looks for it at the other, and calls it damaged."""
+_DURATION = re.compile(r"(?P<number>[0-9]+) *(?P<unit>ms|s|m)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60}
 _ENDS_A_URL = re.compile(r"[?#]")
 
 
@@ -106,7 +108,7 @@ def _addressable(uri: str) -> str:
 
 
 def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:
-    """Pyarrow's arguments for what delta-rs calls ``AWS_…``, so that both see the same bucket."""
+    """Pyarrow's arguments for what delta-rs calls ``AWS_…``, so that both see the same bucket, and give it up alike."""
     given = {key.lower().removeprefix("aws_"): value for key, value in storage.items()}
     endpoint = given.get("endpoint_url") or given.get("endpoint")
     arguments: dict[str, Any] = {
@@ -123,4 +125,18 @@ def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:
             "scheme": parts.scheme,
             "force_virtual_addressing": virtual,
         }
+    arguments |= _patience(given)
     return {key: value for key, value in arguments.items() if value is not None}
+
+
+def _patience(given: Mapping[str, str]) -> dict[str, Any]:
+    """How long and how often a request is tried. With tries of the user's, waits begin short and double, as those of
+    delta-rs do."""
+    found: dict[str, Any] = {}
+    for name, theirs in (("timeout", "request_timeout"), ("connect_timeout", "connect_timeout")):
+        time = _DURATION.fullmatch(given.get(name, ""))
+        if time is not None:
+            found[theirs] = float(time["number"]) * _SECONDS[time["unit"]]
+    if given.get("max_retries", "").isdecimal():
+        found["retry_strategy"] = pafs.AwsDefaultS3RetryStrategy(max_attempts=1 + int(given["max_retries"]))
+    return found

@@ -40,6 +40,27 @@ def test_arguments_of_a_bucket(storage: dict[str, str], expected: dict[str, obje
     assert s3_arguments(storage) == expected
 
 
+@pytest.mark.parametrize(
+    ("storage", "expected"),
+    [
+        ({"timeout": "30s"}, {"request_timeout": 30.0}),
+        ({"timeout": "1500ms", "connect_timeout": "2 m"}, {"request_timeout": 1.5, "connect_timeout": 120.0}),
+        ({"timeout": "1h 2s", "connect_timeout": ""}, {}),
+        ({"max_retries": "many"}, {}),
+    ],
+)
+def test_patience_with_a_bucket(storage: dict[str, str], expected: dict[str, object]) -> None:
+    """A round writes through both libraries: a user who told one of them when to give up has told both."""
+    assert s3_arguments(storage) == expected
+
+
+@pytest.mark.parametrize("tries", [0, 7])
+def test_tries_of_a_request(tries: int) -> None:
+    (strategy,) = s3_arguments({"MAX_RETRIES": str(tries)}).values()
+    assert isinstance(strategy, pafs.AwsDefaultS3RetryStrategy)
+    assert strategy.max_attempts == 1 + tries
+
+
 S3 = Passthrough({"AWS_REGION": "eu"})
 
 

@@ -34,6 +34,8 @@ class IcebergHarness:
             "s3.region": store.region,
             "s3.force-virtual-addressing": "false",
             "s3.request-timeout": "1",
+            # The usual one waits for half a second before it asks again.
+            "s3.retry-strategy-impl": "pyarrow.fs.AwsDefaultS3RetryStrategy",
         }
         return {f"catalog.{name}": value for name, value in catalog.items()}
 

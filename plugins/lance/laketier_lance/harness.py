@@ -28,7 +28,7 @@ class LanceHarness:
 
     def object_store(self, store: ObjectStore) -> dict[str, str]:
         """The library gives up early: its patience is not under test."""
-        more = {"timeout": "1s", "client_max_retries": "2", "client_retry_timeout": "5"}
+        more = {"timeout": "1s", "client_max_retries": "1", "client_retry_timeout": "5"}
         more |= {"virtual_hosted_style_request": "false"}
         return {f"storage.{name}": value for name, value in {**store.usual_options, **more}.items()}
 
