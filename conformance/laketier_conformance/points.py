@@ -18,6 +18,9 @@ from laketier_conformance.lake import Lake, token
 
 DIMENSIONS = 4
 VECTORS = pa.schema([*TEXTS, ("v", pa.list_(pa.float32(), DIMENSIONS))])
+ODD = 9_000
+"""From this id on a row's vector has a number that is none: it is near to nothing, and no search finds it."""
+_NO_VECTOR = [math.nan, 1.0, 0.0, 0.0]
 ASKED = ((0.25, -1.0, 2.5, 0.5), (0.0, 0.0, 0.0, 1.0), (-3.0, 2.0, 1.0, -0.125))
 
 
@@ -39,7 +42,8 @@ class Pointed:
     def append(self, epoch: int, ids: Sequence[int]) -> None:
         """A round."""
         columns = documents(ids).columns
-        vectors = pa.array(map(vector_of, ids), VECTORS.field("v").type)
+        written = (_NO_VECTOR if row_id >= ODD else vector_of(row_id) for row_id in ids)
+        vectors = pa.array(written, VECTORS.field("v").type)
         self.texts.table.publish_arrow([pa.record_batch([*columns, vectors], schema=VECTORS)], token(epoch))
         self.texts.ids.extend(ids)
 
@@ -51,8 +55,8 @@ class Pointed:
 
 
 def vector_of(row_id: int) -> list[float] | None:
-    """The vector of a row, exact in any float. Some are null, and some are there twice."""
-    if row_id % 11 == 3:
+    """The vector of a row, exact in any float; None where it has none to compare. Some are there twice."""
+    if row_id % 11 == 3 or row_id >= ODD:
         return None
     seed = row_id - 1 if row_id % 10 == 7 and row_id % 11 != 4 else row_id
     return [((seed * step) % 41 - 20) / 8 for step in (7, 11, 17, 29)]

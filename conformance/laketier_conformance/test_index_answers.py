@@ -21,6 +21,7 @@ from laketier.spi import (
     IndexMode,
     IndexSpec,
     Leaf,
+    Not,
     Op,
     TableChanged,
     WriteMode,
@@ -66,6 +67,7 @@ def _finds_its_numbers(texts: Documents, told: str) -> None:
         (Leaf("size", Op.IN, (2, 3, 99)), lambda i: size_of(i) in (2, 3)),
         (Leaf("size", Op.IS_NULL), lambda i: size_of(i) is None),
         (Leaf("size", Op.NE, 5), lambda i: size_of(i) not in (None, 5)),
+        (Not(Leaf("size", Op.IN, (2, 3, 99))), lambda i: size_of(i) not in (None, 2, 3)),
     ):
         ids = sorted(texts.table.read(columns=("id",), filters=(leaf,))["id"].to_pylist())
         expect(ids, sorted(filter(keep, texts.ids)), f"{told}: the rows where {leaf}")

@@ -29,7 +29,7 @@ from laketier_conformance.documents import ALL, PHRASES, QUERIES, TEXTS, Documen
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
-from laketier_conformance.points import ASKED, Pointed, same_places
+from laketier_conformance.points import ASKED, ODD, Pointed, same_places
 
 Unproven = Callable[[str, str], None]
 WORDED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING)
@@ -230,7 +230,7 @@ def test_a_request_that_does_not_fit_is_refused(texts: Documents) -> None:
 @VECTORED
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_nearest_are_those_of_a_look_at_each(lake: Lake, harness: Harness, metric: str) -> None:
-    """Rows, distances, and which of two equal ones comes first."""
+    """Rows, distances, and which of two equal ones comes first; also beside many rows that are near to nothing."""
     points = Pointed.of(lake, harness)
     for vector in ASKED:
         for exact in (True, False):
@@ -241,6 +241,12 @@ def test_the_nearest_are_those_of_a_look_at_each(lake: Lake, harness: Harness, m
                 same_places(rows, wanted[:k], wanted, f"the {k} nearest to {vector} by {metric}")
                 expect(rows.schema.names, ["id", "_distance"], "the columns of the nearest")
     assert len({far for far, _ in points.ranked(Nearest(ASKED[0], metric="l2"))}) < 120, "no two are equally far"
+    points.append(3, range(ODD, ODD + 90))
+    query = Nearest(ASKED[0], metric=metric, exact=True)
+    wanted = points.ranked(query)
+    for k in (1, 40):
+        rows = points.texts.searcher.search(query, k=k, columns=["id"]).rows
+        same_places(rows, wanted[:k], wanted, f"the {k} nearest by {metric}, beside 90 vectors with NaN")
 
 
 @VECTORED

@@ -30,16 +30,19 @@ class Ranked:
         self, ask: dict[str, Any], measure: str, k: int, condition: str | None, *, limited: bool, descending: bool
     ) -> list[tuple[int, float]]:
         """The numbers of the ``k`` best rows, and their measures. Rows of equal measure are in the order of the table.
-        Lance returns any of those that tie for the last place, so it is asked for more until the tie ends."""
+        Lance returns any of those that tie for the last place, so it is asked for more until the tie ends. Rows without
+        a distance may take places of its answer, also the first ones."""
         total = max(1, self._dataset.count_rows())
         wanted = min(total, 2 * k + 8)
+        order = "descending" if descending else "ascending"
         while True:
-            table = self._asked(ask, measure, condition, wanted if limited else None)
-            order = "descending" if descending else "ascending"
+            told = self._asked(ask, measure, condition, wanted if limited else None)
+            # A vector with NaN is infinitely far away, or has no distance; an index leaves it out, and so does this.
+            table = told.filter(pc.fill_null(pc.is_finite(told[measure]), False))
             table = table.sort_by([(measure, order), (_ROW, "ascending")])
             measures = table[measure]
-            done = not limited or wanted >= total or len(table) < wanted
-            if done or measures[len(table) - 1].as_py() != measures[k - 1].as_py():
+            done = not limited or wanted >= total or len(told) < wanted
+            if done or (len(table) > k and measures[len(table) - 1].as_py() != measures[k - 1].as_py()):
                 best = table.slice(0, k)
                 return list(zip(best[_ROW].to_pylist(), best[measure].to_pylist(), strict=True))
             wanted = min(total, wanted * 8)
@@ -49,7 +52,7 @@ class Ranked:
         if "nearest" in given:
             given["nearest"] = as_lance_takes_it(given["nearest"], limit or 1)
         try:
-            table = self._dataset.scanner(
+            return self._dataset.scanner(
                 columns=[measure], with_row_id=True, filter=condition, prefilter=True, limit=limit, **given
             ).to_table()
         except LANCE_ERRORS as error:
@@ -57,8 +60,6 @@ class Ranked:
             if isinstance(error, ValueError) and "not found" not in text.lower():
                 raise ConfigError("Lance refuses the query", where=self._name, why=text) from error
             raise unreadable(self._dataset.uri, error) from error
-        # A vector with NaN is infinitely far away, or has no distance; an index leaves it out, and so does this.
-        return table.filter(pc.fill_null(pc.is_finite(table[measure]), False))
 
     def rows(self, best: Sequence[tuple[int, float]], schema: pa.Schema) -> pa.Table:
         columns = schema.names[:-1]

@@ -326,3 +326,25 @@ def test_rows_are_merged_beside_the_books_of_a_compaction(make_table: Callable[.
     merged = replace(table.stage(table.rows(2, 3, 4, 9)), replaced=tuple(table.fragments(2)))
     table.land(2, merged, mode=WriteMode.UPSERT)
     assert table.ids() == [2, 3, 4, 9]
+
+
+TINY, HUGE = [1e-30, 0.0], [float("inf"), 0.0]
+
+
+@pytest.mark.parametrize(
+    "odd", [[0.0, 0.0], [float("nan"), 1.0], HUGE, [float("-inf"), float("inf")], TINY, None], ids=str
+)
+@pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
+def test_many_rows_without_a_distance_hide_no_other(make_table: Callable[..., Any], odd: Any, metric: str) -> None:
+    """Lance gives some of them the first places: those of a product that is infinite, or of a length that is none."""
+    table = make_table(pa.schema([("id", pa.int64()), ("v", pa.list_(pa.float32(), 2))]))
+    near = [[1.0 + number, 2.0] for number in range(30)]
+    rows = {"id": range(130), "v": [*[odd] * 100, *near]}
+    lance.write_dataset(pa.table(rows, schema=table.schema), table.location, mode="append")
+    found = table.storage.searcher(table.info).search(Nearest((1.0, 2.0), metric=metric, exact=True), k=130).rows
+    far = found["id"].to_pylist()
+    assert [number for number in far if number >= 100] == sorted(
+        range(100, 130), key=lambda number: -number if metric == "dot" else number
+    )
+    few = table.storage.searcher(table.info).search(Nearest((1.0, 2.0), metric=metric, exact=True), k=3).rows
+    assert few["id"].to_pylist() == far[:3]

@@ -531,6 +531,21 @@ def test_more_rows_are_asked_for_until_the_tie_ends() -> None:
     assert best(Scans(0, scored()), 5) == []
 
 
+def test_rows_without_a_measure_take_no_places() -> None:
+    """As they may come first: 1 less infinity is below all distances."""
+    nothing = float("-inf")
+    first = Scans(
+        10_000, scored(*[nothing] * 10), scored(*[nothing] * 78, 1.0, 2.0), scored(*[nothing] * 300, 1.0, 2.0, 3.0)
+    )
+    assert best(first, 1, descending=False) == [(78, 1.0)]
+    assert [each["limit"] for each in first.asked] == [10, 80]
+    never = Scans(12, scored(*[None] * 10), scored(*[None] * 12))
+    assert best(never, 1) == []
+    assert len(never.asked) == 2, "all rows were asked for"
+    some = Scans(10_000, scored(3.0, *[nothing] * 11), scored(3.0, *[nothing] * 94, 2.0), scored(*[nothing] * 5, 9.0))
+    assert best(some, 2) == [(5, 9.0)], "fewer than were wanted are all that there are"
+
+
 def test_rows_are_in_the_order_of_their_measure_and_then_of_the_table() -> None:
     table = pa.table(
         {
