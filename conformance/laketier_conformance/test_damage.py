@@ -16,7 +16,16 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.kit.manifests.document import encode
-from laketier.spi import AddColumn, BucketSpec, Conflict, Feature, LaketierError, PartitionField, UnknownOutcome
+from laketier.spi import (
+    AddColumn,
+    BucketSpec,
+    Conflict,
+    Feature,
+    LaketierError,
+    PartitionField,
+    TableNotFound,
+    UnknownOutcome,
+)
 from laketier_conformance import apart
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, told
@@ -104,6 +113,11 @@ def _judge(what: str, looks: Mapping[str, Callable[[], object]]) -> None:
             look()
         except (Conflict, UnknownOutcome) as error:
             raise AssertionError(f"{what}, and {doing}: an error that tells of a race: {told(error)}") from error
+        except TableNotFound as error:
+            raise AssertionError(
+                f"{what}, and {doing}: an error that says that there is no table, where whoever asks makes one anew: "
+                f"{told(error)}"
+            ) from error
         except LaketierError:
             pass
         except Exception as error:

@@ -13,6 +13,7 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     LaketierError,
+    OffsetsExpired,
     OrphanFile,
     ScanRequest,
     SnapshotNotFound,
@@ -97,6 +98,7 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
         return
     order = list(snapshots)
     newest = order[-keep:]
+    start = table.changes.versions().earliest if table.lake.declares(Feature.INCREMENTAL_READ) else None
     found = _expire(table, keep=keep)
     assert found.earliest in order[: len(order) - keep + 1], (
         f"the {keep} newest snapshots {newest} stay, and {found.earliest} is the earliest"
@@ -109,6 +111,12 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
             continue
         with refused(SnapshotNotFound, f"snapshot {snapshot} is planned, and the earliest is {found.earliest}"):
             table.source.plan(ScanRequest(snapshot_id=snapshot))
+    if start is not None:
+        earliest, latest = table.changes.versions().earliest, table.latest
+        for skipping in (False, True) if earliest > start else ():
+            said = f"versions from {start} on are planned, of which those before {earliest} have expired"
+            with refused(OffsetsExpired, said):
+                table.changes.plan(start, latest, skip_changes=skipping)
     listed = {line.snapshot_id for line in table.history.snapshots(20)}
     expect(listed & ended, set(), "snapshots that are listed, and have expired")
 

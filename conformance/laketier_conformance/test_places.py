@@ -26,7 +26,7 @@ from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.outside import everything, local_folder, sibling, touched
 
-NOTHING = {"empty": "", "blanks": "  "}
+NOTHING = {"empty": "", "blanks": "  ", "scheme": "file:"}
 
 
 def _place(table: Table, name: str) -> Path | None:

@@ -13,6 +13,7 @@ import pytest
 
 from laketier.spi import LaketierError, TableState, Watermark, WriteResult
 from laketier_conformance import apart
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, told
 from laketier_conformance.forged import is_sealed, resealed
 from laketier_conformance.lake import Lake, Table, ids_of, token
@@ -253,27 +254,46 @@ def _is_put_back(table: Table, file: Path, after: Mapping[Path, bytes], said: st
     )
 
 
-def test_a_backup_is_put_back_and_goes_on(table: Table, unproven: Callable[[str, str], None]) -> None:
+def test_a_backup_is_put_back_and_goes_on(
+    table: Table, children: Callable[[int], list[Child]], unproven: Callable[[str, str], None]
+) -> None:
     """Its next snapshots get the numbers of others that were there before, in the same process. What it knew of those
-    must not be taken for these. A format may also refuse to read it, or to go on from it."""
+    must not be taken for these. Where it refuses the backup, or to go on, a process that knew nothing does, too."""
     table.append(0)
     # A database keeps no rows in a table's folder, but somewhere in the warehouse.
     folders = map(local_folder, (table.info.location, table.lake.location))
     backups = {root: contents(root) for root in folders if root is not None}
-    table.append(1)
-    expect(table.ids, ids_of(0) + ids_of(1), "rows before the table's folder is put back as it was an epoch ago")
+    for epoch in (1, 2):
+        table.append(epoch)
+        expect(table.ids, _rows(epoch + 1), "rows before the table's folder is put back as it was some epochs ago")
     root = next((root for root, backup in backups.items() if contents(root) != backup), None)
     if root is None:
         unproven("backups that are put back", "the table is in no local folder")
-        return
+        return None
     restore(root, backups[root])
-    try:
-        found = table.ids
-    except LaketierError:
-        return
-    expect(found, ids_of(0), "rows after the table's folder was put back as it was before the last epoch")
-    try:
-        table.commit([table.staged(ids_of(2))], None)
-    except LaketierError:
-        return
-    expect(table.ids, ids_of(0) + ids_of(2), "rows after a batch to a table whose folder was put back")
+    since = "after the table's folder was put back as it was two epochs ago"
+    for number in (2, 3, 4, 5):
+        asked: dict[str, Any] = {"do": "round", "pipeline": "q", "epoch": 0, "tasks": [ids_of(9)]}
+        try:
+            if number > 2:
+                table.commit([table.staged(ids_of(number))], None)
+            asked = {"do": "tell", "what": "rows"}
+            expect(table.ids, ids_of(0) + _rows(number + 1)[15:], f"rows after {number - 2} batches {since}")
+        except LaketierError as error:
+            return _is_refused_elsewhere(table, children, error, asked)
+    return None
+
+
+def _rows(epochs: int) -> list[int]:
+    return [i for epoch in range(epochs) for i in ids_of(epoch)]
+
+
+def _is_refused_elsewhere(
+    table: Table, children: Callable[[int], list[Child]], error: LaketierError, asked: dict[str, Any]
+) -> None:
+    (child,) = children(1)
+    answer = child.ask(table.lake, **asked, table=str(table.path))
+    assert "refused" in answer or "failed" in answer, (
+        f"a backup was put back, and a process that knew what was there before ends in {told(error)}. One that knew "
+        f"nothing was asked for the same ({asked['do']}): expected that it is refused, too, and found {answer}"
+    )
