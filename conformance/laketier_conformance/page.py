@@ -14,7 +14,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1.5rem; }
 caption { text-align: left; font-weight: bold; padding: 0.25rem 0; }
 th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid #8886; }
-td, code { overflow-wrap: anywhere; }
+li, td, code { overflow-wrap: anywhere; }
 code { font-size: 0.9em; }
 .failed, .fail { font-weight: bold; color: light-dark(#a40000, #ff8f8f); }
 """
@@ -36,6 +36,7 @@ def page(report: Mapping[str, Any]) -> str:
         _table("Where the effects went", ("place", "times"), report["places"].items()),
         _list(f"interposed in part: {each}" for each in report["strides"]),
         _list(f"not interposed: {each}" for each in report["not_interposed"]),
+        _table("Declared, and not shown", ("what", "why"), _not_shown(report)),
         _table("The run", ("what", "which"), _run(report)),
         _table("All tests", ("test", "outcome", "seconds", "detail"), _results(results)),
     ]
@@ -68,6 +69,12 @@ def _features(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
         yield feature, declared, report["shown"][feature] + (f": {reason}" if reason else "")
 
 
+def _not_shown(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    """Of which the table of features does not tell."""
+    yield from ((what, why) for what, why in report["unproven"].items() if what not in report["features"])
+    yield from ((feature, "this laketier does not know the feature") for feature in report["unknown_features"])
+
+
 def _rules(results: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
     for rule in RULES:
         outcomes = [result["outcome"] for name, result in results.items() if rule_of(name) == rule]
@@ -77,6 +84,7 @@ def _rules(results: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]
 
 def _run(report: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "plugin", report["plugin"]
+    yield "suite", report["suite"]
     yield "lanes", ", ".join(report["lanes"])
     yield "delivery", report["delivery"]
     yield "began", report["at"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -378,6 +380,31 @@ def test_the_page_takes_all_words_for_text(two_tests: tuple[Run, Path]) -> None:
     assert "&lt;script&gt;" in made
     assert "<dd><code>&lt;b&gt;found&lt;/b&gt;</code></dd>" in made
     assert not re.search(r"<script|<b>|<u>|<i>", made)
+
+
+def leaves(document: object) -> Iterator[str]:
+    """All texts in it, keys among them."""
+    if isinstance(document, dict):
+        yield from (text for pair in document.items() for each in pair for text in leaves(each))
+    elif isinstance(document, list):
+        yield from (text for each in document for text in leaves(each))
+    elif isinstance(document, str):
+        yield document
+
+
+def test_a_page_has_all_that_a_report_says(two_tests: tuple[Run, Path]) -> None:
+    report = dict(two_tests[0].report)
+    report |= {
+        "unproven": {"upsert": "no key", "damaged files": "the table has no file"},
+        "unknown_features": ["teleport"],
+        "not_interposed": ["mapped memory"],
+        "strides": ["each fifth"],
+        "why": ["not run: some"],
+    }
+    made = html.unescape(page(report))
+    told = {key: value for key, value in report.items() if key != "results"}
+    missing = {text for each in told.values() for text in leaves(each) if text not in made}
+    assert missing == set()
 
 
 def test_a_python_without_asserts_is_refused(tmp_path: Path) -> None:
