@@ -9,9 +9,11 @@ import base64
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, TextIO
 
 from laketier.maintenance.orphans import collect_orphans
@@ -61,9 +63,18 @@ def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout)
             return conversation(lake, request, answers)
         return _REQUESTS[request["do"]](lake, request)
     except LaketierError as error:
-        return {"refused": type(error).__name__, "message": str(error)}
+        return {"refused": type(error).__name__, "message": str(error), "because": _causes(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
-        return {"failed": WRONG[0] if WRONG else f"{type(error).__name__}: {error}"}
+        return {"failed": WRONG[0] if WRONG else f"{type(error).__name__}: {error}", "because": _causes(error)}
+
+
+def _causes(error: BaseException) -> list[str]:
+    """What an error was raised from, as a traceback tells it; it may be its own cause."""
+    told: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None and (cause := cause.__cause__ or cause.__context__) is not None and len(told) < 10:
+        told.append(f"{type(cause).__name__}: {cause}")
+    return told
 
 
 def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
@@ -240,7 +251,14 @@ def _recover(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     return {"seen": seen, "past": past, "outcome": outcome.value, "after": table.ids}
 
 
+def _each(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
+    """Several requests at once, each in a thread."""
+    with ThreadPoolExecutor(len(request["requests"])) as pool:
+        return {"answers": list(pool.map(partial(answer_of, lake), request["requests"]))}
+
+
 _REQUESTS = {
+    "each": _each,
     "publish": _publish,
     "replace": _replace,
     "publish_index": child_indexes.publish_index,

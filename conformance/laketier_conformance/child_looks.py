@@ -30,6 +30,10 @@ def tell(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
             return {"told": known is not None and catalog.table_version(table.path, known) == known}
         case "history":
             return {"told": [each.snapshot_id for each in table.history.snapshots(9)]}
+        case "changes":
+            return {"told": table.changes.plan(table.changes.versions().earliest, table.latest).snapshot_id}
+        case "feed":
+            return {"told": table.feed.plan(table.latest - 1, table.latest).snapshot_id}
         case "past":
             return {"told": sorted(table.read(columns=("id",), snapshot_id=request["snapshot"])["id"].to_pylist())}
         case "orphans":

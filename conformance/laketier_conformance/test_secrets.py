@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import errno
 import importlib.metadata
@@ -32,12 +33,20 @@ from laketier.spi.redaction import is_secret
 from laketier_conformance import apart
 from laketier_conformance.children import Child
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.calls import ON_NAMES
+from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.lake import Lake, Table, ids_of
 
 SECRET = "cAnArY-0f-th3-su1te"
 SENDS = 4
 """So many messages of a round fail: its first requests."""
+GONE: dict[str, Callable[[Effect], bool]] = {
+    "anything": lambda _: True,
+    "any file": lambda look: look.call not in ON_NAMES and not any(map(os.path.isdir, look.on)),
+}
+"""By what can't be read: which looks fail."""
 
 
 @pytest.fixture
@@ -140,14 +149,55 @@ def test_no_error_of_a_lost_connection_shows_a_secret(
 ) -> None:
     """Clients of catalogs and databases like to tell the address that they called, with all that is in it. What sends
     nothing has no such error."""
-    secretive.create()
-    asked: dict[str, Any] = {"table": "db.t", "pipeline": "p", "epoch": 0, "tasks": [ids_of(0)]}
+    table = secretive.create()
     sends = Interposed(children, secretive, folder)
-    for number in range(SENDS):
-        run = sends.run("round", at=number, decided=errno.EIO, sends=True, **asked)
-        if number >= len(run.steps):
-            break
-        _hidden(json.dumps(run.answer), f"the error of a round, {runs.told(run, 'a reset of the connection before')},")
+    for what, asked in _asked(table):
+        for number in range(SENDS if what == "a round" else 1):
+            run = sends.run(at=number, decided=errno.EIO, sends=True, **asked)
+            if not run.steps:
+                return
+            if number >= len(run.steps):
+                break
+            happened = runs.told(run, "a reset of the connection before")
+            _hidden(json.dumps(run.answer), f"the error of {what}, {happened}, or what it was raised from,")
+        secretive.create()
+
+
+@pytest.mark.usefixtures("runs")  # skips it where looks can't be seen
+def test_no_error_of_a_place_that_is_gone_shows_a_secret(
+    secretive: Lake, children: Callable[[int], list[Child]], folder: Path
+) -> None:
+    """A disk that was there, or the files in it, are not any more: whoever says so names the place, and not how it was
+    reached. Libraries may wait and try again, so all is asked at once."""
+    if SECRET not in str(secretive.options):
+        return
+    table = secretive.create()
+    table.append(0)
+    asked = dict(_asked(table))
+    drop = {"a drop": asked.pop("a drop")}
+    with Looks.of(children(1)[0], secretive, folder) as looked:
+        for place, gone in GONE.items():
+            for some in (asked, drop):
+                run = looked.ask("each", gone=gone, requests=list(some.values()))
+                answers = (run.answer or {}).get("answers", [run.answer] * len(some))
+                for what, answer in zip(some, answers, strict=True):
+                    told = f"the error of {what}, or what it was raised from, as {place} can't be read,"
+                    _hidden(json.dumps(answer), told)
+
+
+def _asked(table: Table) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Requests to another process, by what is done in them. Those for what the format does not have are refused."""
+    here: dict[str, Any] = {"table": str(table.path)}
+    yield "a round", {"do": "round", **here, "pipeline": "p", "epoch": 1, "tasks": [ids_of(1)]}
+    about = {"commit": "c", "version": "v", "snapshot": table.info.snapshot_id}
+    for what in ("driver", "rows", "tables", "version", "history", "past", "changes", "feed", "orphans"):
+        yield f"a question for {what}", {"do": "tell", **here, "what": what, **about}
+    yield "a table that is made", {"do": "make", "table": "db.another"}
+    yield "a new column", {"do": "alter", **here, "columns": ["more"]}
+    message = base64.b64encode(table.stage(ids_of(2))).decode()
+    yield "a discard", {"do": "discard", **here, "messages": [message]}
+    yield "a collection of orphans", {"do": "collect", **here}
+    yield "a drop", {"do": "drop", **here}
 
 
 def test_no_secret_is_stored(secretive: Lake) -> None:

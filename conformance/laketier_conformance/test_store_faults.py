@@ -11,12 +11,14 @@ import itertools
 import logging
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from laketier.spi import Feature, LaketierError
+from laketier.spi import AddColumn, Feature, LaketierError
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, ChildDied
@@ -240,11 +242,7 @@ def test_a_rival_before_each_request(
 def _denied(stored: Stored, ask: Callable[[], object]) -> Exception | None:
     """What the call raised while the store refuses each request."""
     with stored.proxy.deciding(lambda _: Fault.DENIED):
-        try:
-            ask()
-        except Exception as error:  # noqa: BLE001 - the caller says which ones may come
-            return error
-    return None
+        return _error_of(ask)
 
 
 def test_no_error_shows_a_key(in_store: InStore) -> None:
@@ -253,7 +251,8 @@ def test_no_error_shows_a_key(in_store: InStore) -> None:
     stored = in_store()
     table = stored.lake.create()
     table.append(0)
-    storage, factory = stored.lake.storage, table.factory
+    storage, factory, info = stored.lake.storage, table.factory, table.info
+    column, committer = AddColumn(pa.field("more", pa.int64())), table.committer()
     staged = table.staged(ids_of(1))
     asks: dict[str, Callable[[], object]] = {
         "a table is loaded": lambda: storage.catalog().load_table(table.path),
@@ -273,10 +272,34 @@ def test_no_error_shows_a_key(in_store: InStore) -> None:
         with refused((LaketierError, OSError), told):
             if failed is not None:
                 raise failed
-        found: BaseException | None = failed
-        while found is not None:
-            _hidden(
-                f"{found!r} {found}", stored, f"{doing}, and the store refuses it: the text of {type(found).__name__}"
-            )
-            found = found.__cause__ or found.__context__
+        _shows_no_key(stored, doing, failed)
+    more: dict[str, Callable[[], object]] = {
+        "staged files are discarded": lambda: committer.discard([staged]),
+        "snapshots are listed": lambda: storage.history(info).snapshots(9),
+        "versions are told": lambda: storage.changes(info).versions(),
+        "orphans are listed": lambda: storage.maintenance(info).orphans(1 << 53),
+        "a column is added": lambda: storage.catalog().alter_table(table.path, [column]),
+        "a table is dropped": lambda: storage.catalog().drop_table(table.path),
+    }
+    # At once, as libraries wait and try again. What the format does not have is refused.
+    with ThreadPoolExecutor(len(more)) as pool, stored.proxy.deciding(lambda _: Fault.DENIED):
+        for doing, error in zip(more, pool.map(_error_of, more.values()), strict=True):
+            _shows_no_key(stored, doing, error)
+    committer.close()
     expect(table.ids, ids_of(0), "rows after a store refused each request")
+
+
+def _error_of(ask: Callable[[], object]) -> Exception | None:
+    try:
+        ask()
+    except Exception as error:  # noqa: BLE001 - the caller looks at it
+        return error
+    return None
+
+
+def _shows_no_key(stored: Stored, doing: str, error: BaseException | None) -> None:
+    """Neither it nor what it was raised from."""
+    while error is not None:
+        told = f"{doing}, and the store refuses it: the text of {type(error).__name__}"
+        _hidden(f"{error!r} {error}", stored, told)
+        error = error.__cause__ or error.__context__

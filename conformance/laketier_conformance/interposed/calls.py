@@ -132,6 +132,8 @@ LOOKS = (
 CONNECTIONS = (Call("connect", 42, 203, descriptor=0),)
 SEES: Mapping[str, tuple[Call, ...]] = {"effects": CALLS, "looks": LOOKS, "connections": CONNECTIONS}
 """What a supervisor is told of."""
+ON_NAMES = frozenset(call.name for call in LOOKS if call.descriptor is None and call.flags is None)
+"""Looks that ask what a name leads to, and open nothing."""
 ON_DESCRIPTORS = frozenset(call.name for call in LOOKS if call.descriptor is not None)
 """Looks at a file that was opened before."""
 

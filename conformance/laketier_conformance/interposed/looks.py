@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ class Looks:
         self._run = Run("")
         self._error = errno.EIO
         self._meanwhile: Meanwhile | None = None
+        self._gone: Callable[[Effect], bool] | None = None
         self.first: dict[str, Any] = {}
 
     @classmethod
@@ -55,13 +56,15 @@ class Looks:
         at: int = NOWHERE,
         error: int = errno.EIO,
         meanwhile: Meanwhile | None = None,
+        gone: Callable[[Effect], bool] | None = None,
         **request: Any,
     ) -> Run:
         """Make one request, and fail its look number ``at``, of which the first is 0, with the errno ``error``; who
         reads an open file is not denied it any more, so that is EIO. Or call ``meanwhile`` before it, and let it be.
-        Looks that are alike and follow each other are one, which fails once."""
+        Looks that are alike and follow each other are one, which fails once. ``gone``: whether a look fails,
+        however often it is done."""
         run = self._run = Run(do, at)
-        self._error, self._meanwhile = error, meanwhile
+        self._error, self._meanwhile, self._gone = error, meanwhile, gone
         first, self.first = self.first, {}
         try:
             run.answer = self._child.ask(self._lake, do, **first, **request)
@@ -81,6 +84,9 @@ class Looks:
         run = self._run
         if not any(f"{path}/".startswith(f"{self._folder}/") for path in look.on):
             return 0
+        if self._gone is not None and self._gone(look):
+            run.steps.append(look)
+            return self._error_of(look)
         if run.steps and run.last == look:
             return 0
         run.steps.append(look)
