@@ -76,6 +76,7 @@ HELPERS = {
     "leaving",
     "rolling",
     "updating",
+    "sequenced",
 }
 
 

@@ -1,0 +1,68 @@
+"""Others delete rows by their ids, and put files together. A deletion is of the files that were there before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from compacting import merged
+from feather_lake.plugin import FeatherTable, Source
+from leaving import KeepingHarness, deletions
+
+from laketier import kit, spi
+from laketier.kit.manifests import FileEntry, ManifestSnapshot, files_at
+
+NAMED = "compacted.json"
+
+
+def compacted(table: FeatherTable) -> dict[str, int]:
+    """The files that a compaction made, and the commit whose rows they count as."""
+    listed = Path(table.location) / NAMED
+    found: dict[str, int] = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else {}
+    return found
+
+
+class CompactingHarness(KeepingHarness):
+    """``oldest``: whether what is put together counts as the oldest of it, not as new."""
+
+    oldest = False
+
+    def compact(self, storage: spi.LakeStorage, table: spi.TableInfo) -> None:
+        source = storage.source(table)
+        assert isinstance(source, SequencedSource)
+        own = FeatherTable(Path(table.location))
+        state, result = own.open(), merged(storage, table)
+        live = [entry.path for entry in files_at(state.manifests, state.head.number)]
+        number = min(map(source.came_with, live)) if self.oldest else state.head.number + 1
+        context = spi.CommitterInitContext(spi.new_attempt_id(), mode=spi.WriteMode.UPSERT)
+        kit.ManifestCommitter(own, context).publish(state, [replace(result, replaced=tuple(live))], None)
+        listed = compacted(own) | {file.path: number for file in result.files}
+        (Path(table.location) / NAMED).write_text(json.dumps(listed), encoding="utf-8")
+
+
+class SequencedSource(Source):
+    def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> spi.LakeSplit:
+        return replace(super().split(index, entry, snapshot, wanted), rows=None)
+
+    def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        wider = schema if "id" in schema.names else schema.append(pa.field("id", pa.int64()))
+        gone = self.gone(split.payload.path)
+        for batch in super().read(split, wider):
+            yield batch.filter(pc.invert(pc.is_in(batch["id"], gone))).select(schema.names)
+
+    def gone(self, path: str) -> pa.Array:
+        """The ids that were deleted since the file came."""
+        came = self.came_with(path)
+        return pa.array([int(each) for each, at in deletions(self.table).items() if at >= came], pa.int64())
+
+    def came_with(self, path: str) -> int:
+        named = compacted(self.table)
+        if path in named:
+            return named[path]
+        manifests = self.table.manifests()
+        head, _ = manifests.current()
+        return next(n for n in range(head.number + 1) if path in {entry.path for entry in files_at(manifests, n)})
