@@ -161,13 +161,17 @@ def test_disturbed():
 
 
 def test_a_fixture_that_tests_share(tmp_path: Path, module: Module) -> None:
-    """Its lines are those of each test which has it: the first one need not be the one that notices."""
+    """Its lines and its time are those of each test that has it: the first one need not be the one that notices."""
     shared = """
+import time
 import pytest
 import broken
 
 @pytest.fixture(scope="module")
 def number():
+    began = time.monotonic()
+    while time.monotonic() < began + 0.2:
+        pass
     return broken.unused(1)
 
 @pytest.fixture(scope="module")
@@ -193,6 +197,7 @@ def test_number(number):
         "test_which": [*limit, *unused],
         "test_number": [*loop, *unused],
     }
+    assert all(each["seconds"] >= 0.2 for each in recorded), "whichever is the first waits for it"
     results = {result.key: result for result in Results(tmp_path / "results.jsonl").of({"broken": module})}
     by = {(key.function, key.after): result.by.rpartition("::")[2] for key, result in results.items()}
     assert by["unused", "return value"] == "test_which"

@@ -10,6 +10,7 @@ import json
 import math
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -121,9 +122,9 @@ def _record(
             run(item, after, reports)
         passed = reports.passed and not reports.failed
         blind = started[0] and not recorder.others_wrote
-        with_shared = shared.and_of(item, found)
-        told = {name: sorted(numbers) for name, numbers in with_shared.items()}
-        seconds = time.monotonic() - began
+        took, lines = shared.before(item)
+        seconds = took + time.monotonic() - began
+        told = {name: sorted(found[name] | lines[name]) for name in {*found, *lines}}
         say(
             {
                 "test": item.nodeid,
@@ -138,29 +139,37 @@ def _record(
 
 
 class _Shared:
-    """A plugin of pytest: the lines that a fixture runs which several tests share. Only the first of them makes it run,
-    and with a mutant any may be the first."""
+    """A plugin of pytest: what fixtures run that several tests share. Only the first of them makes these run, and with
+    a mutant any may be the first."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder, self._lines = recorder, dict[pytest.FixtureDef[Any], Lines]()
+        self._recorder = recorder
+        self._made: dict[pytest.FixtureDef[Any], tuple[float, Lines]] = {}
+        self._now: list[pytest.FixtureDef[Any]] = []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
         if fixturedef.scope == "function":
             return (yield)
+        began = time.monotonic()
         with self._recorder.apart() as found:
             made = yield
-        self._lines[fixturedef] = found
+        self._made[fixturedef] = time.monotonic() - began, found
+        self._now.append(fixturedef)
         return made
 
-    def and_of(self, item: pytest.Item, found: Lines) -> Lines:
-        """What a test ran itself, and what its fixtures ran before it."""
-        whole = {module: set(numbers) for module, numbers in found.items()}
+    def before(self, item: pytest.Item) -> tuple[float, Lines]:
+        """Seconds and lines of those fixtures of a test that earlier tests made. Once after each test."""
         function: Any = item
-        for made in itertools.chain(*function._fixtureinfo.name2fixturedefs.values()):
-            for module, numbers in self._lines.get(made, {}).items():
-                whole.setdefault(module, set()).update(numbers)
-        return whole
+        seconds, lines = 0.0, defaultdict[str, set[int]](set)
+        for fixture in itertools.chain(*function._fixtureinfo.name2fixturedefs.values()):
+            if fixture in self._made and fixture not in self._now:
+                took, found = self._made[fixture]
+                seconds += took
+                for module, numbers in found.items():
+                    lines[module] |= numbers
+        self._now.clear()
+        return seconds, lines
 
 
 def _may_be_disturbed(word: Mapping[str, Any]) -> bool:
