@@ -28,7 +28,7 @@ from laketier.spi import (
 )
 from laketier_conformance import apart
 from laketier_conformance.children import Child
-from laketier_conformance.expect import expect, told
+from laketier_conformance.expect import expect, goes_well, told
 from laketier_conformance.forged import forged, is_sealed, resealed
 from laketier_conformance.lake import Lake, Table, ids_of, read_plan
 from laketier_conformance.outside import contents, everything, local_folder, restore, touched
@@ -154,19 +154,37 @@ def _two_commits(table: Table, *first: int) -> None:
         table.append(1)
 
 
+def _hinders_no_other(what: str, damaged: Table, other: Table) -> None:
+    """A table that is damaged stays its own business."""
+    with goes_well(f"{what}, and another table of the warehouse is read"):
+        expect(other.ids, ids_of(0), f"{what}, and another table of the warehouse is read: its rows")
+    with goes_well(f"{what}, and the tables of the warehouse are listed"):
+        listed = damaged.lake.storage.catalog().list_tables()
+    assert other.path in listed, f"{what}, and the tables are listed: another table is not among them, found {listed}"
+
+
 def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], None]) -> None:
-    """Each in turn: the newest ones and the oldest, metadata and data. Every other one also meets who looks back."""
+    """Each in turn: the newest ones and the oldest, metadata and data. Every other one also meets who looks back, and
+    who has to do with another table alone. That one is dropped beside the damage at last."""
     _two_commits(table)
-    root = local_folder(table.info.location)
+    other = table.lake.create(name="db.other")
+    other.append(0)
+    root, home = local_folder(table.info.location), local_folder(other.info.location)
     if root is None:
         unproven("damaged files", "the table is in no local folder")
     before = contents(root)
     looks, back, pairs = _looks(table), _looks_back(table), _some(before)
     if not pairs:
         unproven("damaged files", "the table's folder has no file")
+    is_apart = root is not None and home is not None and not home.is_relative_to(root)
     for number, (file, harm) in enumerate(pairs):
         apart.write(file, HARMS[harm](before[file]))
-        _judge(f"{file.name} is {harm}", {**looks, **back} if number % 2 else looks)
+        what = f"{file.name} is {harm}"
+        _judge(what, {**looks, **back} if number % 2 else looks)
+        if is_apart and number % 2:
+            _hinders_no_other(what, table, other)
+        if is_apart and number == len(pairs) - 1 and table.lake.declares(Feature.DROP_TABLE):
+            _judge(what, {"another table is dropped": lambda: other.lake.storage.catalog().drop_table(other.path)})
         restore(root, before)
 
 
