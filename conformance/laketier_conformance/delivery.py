@@ -11,6 +11,17 @@ from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Table
 
 
+def own(found: Sequence[int], whole: Sequence[int]) -> str:
+    """For a message: whether a publish that was told of a conflict had met its own commit."""
+    if found != whole:
+        return ""
+    return (
+        ". Its own rows are there: a step that is done again, or a request that is sent again, finds what it did the "
+        "first time, so 'exists', a taken version or 412 is then no Conflict. Let the first error pass, or look whose "
+        "it is"
+    )
+
+
 def made_whole(
     table: Table,
     epoch: int,

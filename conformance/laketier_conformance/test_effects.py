@@ -18,7 +18,7 @@ import pytest
 from laketier.spi import DeliveryLevel, Feature, new_attempt_id, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
-from laketier_conformance.delivery import made_whole
+from laketier_conformance.delivery import made_whole, own
 from laketier_conformance.expect import expect, told
 from laketier_conformance.interposed.disk import SYNCS, WRITES
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
@@ -46,6 +46,8 @@ PATIENCE_SECONDS = 1.0
 KILLED_AT = 8
 ANSWERS = ("Conflict", "SchemaChanged", "StagedFileLost", "TableChanged", "TableNotFound", "WatermarkLost")
 """Errors that say how the table is. A step that failed does not know."""
+LOST = 0
+"""No error of a step: its answer is lost."""
 LOOKED_AT = 24
 """Among so many commits a checkpoint of each tenth is there twice."""
 
@@ -194,8 +196,9 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
         (errno.EIO, None, True),
         (errno.ETIMEDOUT, CHANGES_OF_NAMES, True),
         (errno.EACCES, CHANGES_OF_NAMES, False),
+        (LOST, None, True),
     ],
-    ids=["error", "time-out", "denied"],
+    ids=["error", "time-out", "denied", "lost"],
 )
 def test_an_error_of_an_effect_is_no_conflict(
     table: Table,
@@ -207,7 +210,8 @@ def test_an_error_of_an_effect_is_no_conflict(
 ) -> None:
     """Each effect of a bare publish fails, each change of a name times out or is denied, and nobody else commits. So
     publish answers and has landed, once, or raises an error from which nobody can tell: a conflict or a refusal would
-    say that its files may be deleted. The one that is denied is of no pipeline, as a batch is."""
+    say that its files may be deleted. The one that is denied is of no pipeline, as a batch is. Of what is sent the
+    answer is lost, too: a request that is sent again meets its own commit, and is told that the table has moved on."""
     staged: dict[int, list[int]] = {}
 
     def publish(number: int) -> dict[str, Any]:
@@ -220,12 +224,15 @@ def test_an_error_of_an_effect_is_no_conflict(
     rows: list[int] = []
     exactly_once = table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
     commits = _commits(table)
-    for number, run in enumerate(failed_at_each(runs, publish, error, only)):
-        told = runs.told(run, f"{errno.errorcode[error]} from")
+    some = lost_at_each(runs, publish) if error == LOST else failed_at_each(runs, publish, error, only)
+    for number, run in enumerate(some):
+        told = runs.told(run, "the answer was lost after" if error == LOST else f"{errno.errorcode[error]} from")
         assert run.answer is not None, f"{told}: the process died"
         said, found = run.answer.get("failed", ""), table.ids
-        assert not run.answer.get("certain"), f"{told}, and no other commit came: publish said {said}"
         whole = rows + staged[number]
+        assert not run.answer.get("certain"), (
+            f"{told}, and no other commit came: publish said {said}{own(found, whole)}"
+        )
         assert found in (rows, whole) or not exactly_once, f"{told}: a part is there: found {found}"
         # Where rows come before the watermark, those of a publish that failed leave with the next one.
         landed = found == whole if exactly_once else {*staged[number]} <= {*found}
@@ -243,7 +250,7 @@ def test_an_error_of_an_effect_is_no_conflict(
         expect(found, rows + staged[last], "rows after a publish that nothing came upon, behind those that failed")
     else:
         assert {*staged[last]} <= {*found}, f"rows of a publish that nothing came upon are there: found {found}"
-    if len(staged) == 1:
+    if len(staged) == 1 and error != LOST:
         unproven("errors of effects that are no conflict", "the kernel saw no such call of a publish")
 
 
