@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 _ROW = "_rowid"
+_PIECES = "ngram"
 _METRICS = {"l2": "l2", "euclidean": "l2", "cosine": "cosine", "dot": "dot"}
 
 
@@ -178,6 +179,13 @@ class LanceSearchSnapshot(SearchSnapshot):
                 f"column {column!r} has no full-text index",
                 where=self._name,
                 fix="Build one: `create_index` of `laketier.spark`.",
+            )
+        if phrase and (index.details or {}).get("base_tokenizer") == _PIECES:
+            raise FeatureNotSupported(
+                f"search for a phrase in column {column!r}",
+                format=FORMAT,
+                reason=f"index {index.name!r} keeps pieces of words, and Lance would find rows that have any of them",
+                fix="Ask for words, or build the index again with another base_tokenizer.",
             )
         if phrase and not (index.details or {}).get("with_position"):
             raise ConfigError(

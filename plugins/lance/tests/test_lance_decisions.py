@@ -580,7 +580,7 @@ def test_a_mistake_is_not_taken_for_an_absence(tmp_path: Path, monkeypatch: pyte
         latest_version(str(tmp_path), None)
 
 
-def test_a_version_that_was_made_anew_has_another_name(tmp_path: Path) -> None:
+def test_a_version_that_was_made_anew_has_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     location = _manifests(tmp_path, "1.manifest")
     known = latest_version(location, None)
     (tmp_path / "_versions" / "1.manifest").write_text("another")
@@ -591,6 +591,9 @@ def test_a_version_that_was_made_anew_has_another_name(tmp_path: Path) -> None:
     assert manifest_bytes(location, 1) == len("another")
     assert manifest_bytes(location, 2) is None
     assert manifest_bytes("s3://b/t.lance", 1) is None
+    with monkeypatch.context() as patch:
+        patch.setattr("laketier_lance.latest.os.stat", lambda *_: pytest.fail("a store has no files here"))
+        assert manifest_bytes("s3://b/t.lance", 1) is None
     _manifests(tmp_path, durable.manifest_names(2)[0])
     assert manifest_bytes(location, 2) == len(durable.manifest_names(2)[0])
     assert manifest_identity(location, 2) is not None

@@ -148,6 +148,7 @@ def test_a_round_that_the_table_forgot(monkeypatch: pytest.MonkeyPatch) -> None:
         ({key: told(1, 4)}, LanceRound(5, "p", "c"), {}),
         ({key: told(1, 6)}, LanceRound(5, "p", "other"), {}),
         ({key: told(1, None)}, LanceRound(5, "p", "other"), {"p": 5}),
+        ({key: told(1, None)}, LanceRound(1, "p", "other"), {"p": 1}),
         ({f"{LOST_PREFIX.decode()}q": b"3"}, LanceRound(5, "p", "c"), {"q": 3, "p": 5}),
     ):
         monkeypatch.setattr(state, "rounds_since", lambda *_, published=published: (published,))

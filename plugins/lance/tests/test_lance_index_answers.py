@@ -18,6 +18,7 @@ from laketier.spi import (
     And,
     Boolean,
     ConfigError,
+    FeatureNotSupported,
     IndexKind,
     IndexMode,
     IndexSpec,
@@ -272,6 +273,63 @@ def test_words_are_found_whatever_was_indexed(make_table: Callable[..., Any]) ->
             indexer = table.storage.indexer(table.info)
             plan = indexer.plan(IndexSpec("doc_idx", "doc", IndexKind.INVERTED), 2, IndexMode.APPEND)
             indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+
+
+TOKENIZERS = (
+    {},
+    {"base_tokenizer": "whitespace"},
+    {"base_tokenizer": "raw"},
+    {"base_tokenizer": "ngram"},
+    {"stem": False},
+)
+TRICKY = [
+    "snow lake",
+    "the snow",
+    "",
+    None,
+    "Snöw läke",
+    "running runs",
+    "snow the lake",
+    "lake-snow",
+    "x" * 50,
+    "foo_bar",
+    "日本語",
+]
+
+
+@pytest.mark.parametrize("options", TOKENIZERS, ids=str)
+@pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.large_string())], ids=str)
+def test_rows_that_no_index_covers_are_found_as_those_in_it(
+    make_table: Callable[..., Any], options: dict[str, Any], kind: pa.DataType
+) -> None:
+    texts = TRICKY if kind == pa.string() else [text and text.split("-") for text in TRICKY]
+    schema = pa.schema([("id", pa.int64()), ("doc", kind)])
+    first = pa.table({"id": [-1], "doc": pa.array([texts[0]], kind)}, schema=schema)
+    more = pa.table({"id": range(len(texts)), "doc": pa.array(texts, kind)}, schema=schema)
+    searches = []
+    for before, after in (([first, more], []), ([first], [more])):
+        table = make_table(schema)
+        for each in before:
+            lance.write_dataset(each, table.location, mode="append")
+        indexer = table.storage.indexer(table.info)
+        plan = indexer.plan(IndexSpec("x", "doc", IndexKind.INVERTED, {"with_position": True, **options}), 1)
+        indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+        for each in after:
+            lance.write_dataset(each, table.location, mode="append")
+        searches.append(table.storage.searcher(table.info).search)
+    for text in ("snow", "the", "lake snow", "runs", "lake-snow", "foo", "x" * 50):
+        for query in (
+            Match(text),
+            Match(text, operator="and"),
+            Phrase(text),
+            Boolean(must=(Match(text),), must_not=(Match("the"),)),
+        ):
+            if isinstance(query, Phrase) and options.get("base_tokenizer") == "ngram":
+                with pytest.raises(FeatureNotSupported, match="phrase"):
+                    searches[0](query)
+                continue
+            indexed, flat = (sorted(search(query, k=50).rows["id"].to_pylist()) for search in searches)
+            assert indexed == flat, query
 
 
 def test_an_index_goes_with_its_column_and_not_with_its_name(make_table: Callable[..., Any]) -> None:

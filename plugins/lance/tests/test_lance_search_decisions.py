@@ -185,6 +185,17 @@ def test_words_that_can_not_be_asked_for(indexes: Any, query: Any, told: str) ->
     assert at._ranked.asked == []
 
 
+def test_a_phrase_is_not_asked_of_pieces_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searcher, "lance_query", lambda *_: "it")
+    monkeypatch.setattr(searcher, "is_dropped", lambda *_: False)
+    pieces = index("x", "doc", "Inverted", 0, 1, base_tokenizer="ngram", with_position=True)
+    for query in (Phrase("a b"), Boolean(must=(Match("a"), Phrase("a b")))):
+        with pytest.raises(FeatureNotSupported, match="search for a phrase in column 'doc'"):
+            ask(snapshot(pieces), query)
+    ask(snapshot(pieces), Match("a b"))
+    ask(snapshot(index("x", "doc", "Inverted", 0, 1, base_tokenizer="simple", with_position=True)), Phrase("a b"))
+
+
 def test_an_index_without_details_has_no_positions() -> None:
     bare = index("x", "doc", "Inverted")
     bare.details = None

@@ -708,6 +708,18 @@ def test_what_lance_has_not_is_refused_by_its_feature(table: Any) -> None:
     assert catalog.list_tables() == [table.path]
 
 
+def test_a_version_of_a_table_has_a_name_of_its_own(table: Any) -> None:
+    catalog = table.storage.catalog()
+    first = catalog.table_version(table.path)
+    assert first is not None
+    assert catalog.table_version(table.path, first) == first
+    table.append(0, 1)
+    second = catalog.table_version(table.path)
+    assert second not in (None, first)
+    assert catalog.table_version(table.path, first) == second
+    assert catalog.table_version(TablePath("db", "none")) is None
+
+
 def test_how_large_a_handle_is(table: Any) -> None:
     catalog = table.storage.catalog()
     info = catalog.load_table(table.path)
