@@ -103,6 +103,11 @@ def indexes_of(dataset: LanceDataset) -> list[Any]:
     return [each for each in dataset.describe_indices() if not each.name.startswith(_BOOKS)]
 
 
+def has_moved(dataset: LanceDataset) -> bool:
+    """Whether a compaction moved fragments without their indexes, and Lance looks up for each answer where a row is."""
+    return any(each.name.startswith(_BOOKS) for each in dataset.describe_indices())
+
+
 def create_dataset(location: str, schema: pa.Schema, file_version: str, storage: Mapping[str, str]) -> None:
     """Make an empty dataset, only if there is none: of many racers one wins, the others get Lance's `OSError`.
 

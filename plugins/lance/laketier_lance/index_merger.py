@@ -11,11 +11,13 @@ from laketier.spi import (
     TableChanged,
     TableError,
 )
-from laketier_lance.dataset import LANCE_ERRORS, indexes_of, reason
+from laketier_lance.dataset import LANCE_ERRORS, has_moved, indexes_of, reason
 from laketier_lance.index_builder import BoundedIndexBuilder, built_part, new_segment
 from laketier_lance.index_info import fragment_rows
 from laketier_lance.index_resources import is_merged_within
+from laketier_lance.index_settings import is_vector
 from laketier_lance.index_units import deletions
+from laketier_lance.vector_model import VectorModel, model_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LanceIndexMerger(BoundedIndexBuilder):
     """The units of its parts are ids of segments. The new one is made of their files, or, where `is_merged_within` says
-    no, of the rows that they cover: such a build keeps to its limit, and answers alike."""
+    no, of the rows that they cover: such a build keeps to its limit, and answers alike. So it is where a compaction
+    moved fragments without their indexes: of files, Lance makes a segment whose rows are where they were before."""
 
     def build(self, part: IndexPart) -> BuiltIndexPart:
         dataset = self.opened()
@@ -34,11 +37,11 @@ class LanceIndexMerger(BoundedIndexBuilder):
         there = {each: rows for each, rows in fragment_rows(dataset).items() if each in covered}
         gone: dict[int, str] = {}
         try:
-            if not there or is_merged_within(self.spec.kind, self.resources, size):
+            if not there or (is_merged_within(self.spec.kind, self.resources, size) and not has_moved(dataset)):
                 merged = dataset.merge_existing_index_segments(segments)
             else:
                 gone = {each: file for each, file in deletions(dataset).items() if each in there}
-                merged = new_segment(dataset, self.spec, there, self.resources)
+                merged = new_segment(dataset, self.spec, there, self.resources, self._model(part))
                 merged = replace(merged, fragment_ids=covered)  # type: ignore[arg-type] # also of fragments that are gone
         except (*LANCE_ERRORS, TypeError, NotImplementedError) as error:
             raise TableError(
@@ -49,6 +52,12 @@ class LanceIndexMerger(BoundedIndexBuilder):
             ) from error
         rows = sum(there.values())
         return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, merged, rows, gone)
+
+    def _model(self, part: IndexPart) -> VectorModel | None:
+        """Of an index of vectors: all its segments have the same, or none is added to it."""
+        if not is_vector(self.spec.kind):
+            return None
+        return model_of(self.location, self.options.storage_options(), part.units[0])
 
     def _segments(self, dataset: LanceDataset, part: IndexPart) -> tuple[list[Index], int | None]:
         """The segments of a part, and the bytes of their files; None where Lance does not tell them."""

@@ -31,6 +31,7 @@ from laketier.spi import (
     Phrase,
     RenameColumn,
     ScanRequest,
+    TableChanged,
     TableError,
     WidenColumn,
     WriteMode,
@@ -406,3 +407,42 @@ def test_many_rows_without_a_distance_hide_no_other(make_table: Callable[..., An
     )
     few = table.storage.searcher(table.info).search(Nearest((1.0, 2.0), metric=metric, exact=True), k=3).rows
     assert few["id"].to_pylist() == far[:3]
+
+
+@pytest.mark.parametrize("column", ["n_btree", "n_bitmap", "s_ngram", "doc", "v"])
+def test_segments_are_merged_where_a_compaction_has_moved_their_rows(
+    make_table: Callable[..., Any], column: str
+) -> None:
+    """Lance merges files of such segments to one that finds nothing, or rows that are not there."""
+    table = make_table(SCHEMA)
+    for first, count in ((0, 25), (25, 15)):
+        lance.write_dataset(rows(first, count), table.location, mode="append")
+    indexed(table, column)
+    append(table)
+    spec = IndexSpec(f"{column}_idx", column, KINDS[column])
+    indexer = table.storage.indexer(table.info)
+    plan = indexer.plan(spec, 1, IndexMode.APPEND)
+    indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+    late = indexer.plan(spec, 1, IndexMode.MERGE)
+    built = [late.builder.build(part) for part in late.parts]
+    compact_later(table)
+    with pytest.raises(TableChanged):
+        indexer.publish(late, built)
+    plan = indexer.plan(spec, 1, IndexMode.MERGE)
+    info = indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+    everything = table.scan()
+    assert (len(info.segments), info.rows_indexed, info.rows_not_indexed) == (1, everything.num_rows, 0)
+    search = table.storage.searcher(table.info).search
+    if column == "doc":
+        expected = {row["id"] for row in everything.to_pylist() if "snow" in words_of(row["doc"])}
+        assert set(search("snow", k=100).rows["id"].to_pylist()) == expected
+    elif column == "v":
+        near = [row["v"] for row in everything.to_pylist() if row["v"] is not None]
+        finite = [each for each in near if np.isfinite(each).all()]
+        assert search(Nearest((1.2, 3.4), nprobes=3), k=100).rows.num_rows == len(finite)
+    else:
+        found = table.open().to_table(
+            ["id"], filter=f"{column} = {3 if column[0] == 'n' else chr(39) + 'ab' + chr(39)}"
+        )
+        expected = {row["id"] for row in everything.to_pylist() if row[column] == (3 if column[0] == "n" else "ab")}
+        assert set(found["id"].to_pylist()) == expected

@@ -820,9 +820,10 @@ class Merges:
         ]
         self.found = SimpleNamespace(name="x", fields=[3], type_url="k", segments=segments)
         self.error: Exception | None = None
+        self.books = False
 
     def describe_indices(self) -> list[Any]:
-        return [self.found]
+        return [self.found, *([SimpleNamespace(name="__lance_frag_reuse", segments=[])] if self.books else [])]
 
     def merge_existing_index_segments(self, segments: Any) -> str:
         self.asked.append(segments)
@@ -885,7 +886,20 @@ def test_text_is_merged_of_its_files_where_they_fit(
         assert found[5:] == ("merged", 11, {})
         return
     assert found[5:] == ({"fragment_ids": {0, 1}}, 11, {0: "a.arrow"})
-    assert dataset.asked == [(dataset, merger.spec, {0: 5, 1: 6}, merger.resources)]
+    assert dataset.asked == [(dataset, merger.spec, {0: 5, 1: 6}, merger.resources, None)]
+
+
+@pytest.mark.parametrize(("spec", "model"), [(IDS, None), (replace(NEAR, name="x"), MODEL)], ids=["numbers", "vectors"])
+def test_what_a_compaction_moved_without_its_indexes_is_merged_of_its_rows(
+    merges: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, spec: IndexSpec, model: Any
+) -> None:
+    dataset, merger = merges(spec, 10, 20)
+    monkeypatch.setattr(index_merger, "replace", lambda segment, **change: change)
+    monkeypatch.setattr(index_merger, "model_of", lambda *given: MODEL if given == ("/t", {}, "a") else None)
+    dataset.books = True
+    found = merger.build(IndexPart(0, ("a", "b"), 11))
+    assert found[5:] == ({"fragment_ids": {0, 1}}, 11, {0: "a.arrow"})
+    assert dataset.asked == [(dataset, spec, {0: 5, 1: 6}, merger.resources, model)]
 
 
 def test_segments_without_rows_are_merged_of_their_files(merges: Callable[..., Any]) -> None:
