@@ -96,6 +96,14 @@ def sibling(folder: Path, table: str, name: str) -> Path | None:
     return folder.with_name(found) if times == 1 else None
 
 
+_NUMBERS = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9a-f]{16,}|[0-9]+")
+
+
+def kind(root: Path, file: Path) -> str:
+    """Its path below a table without numbers and identities: alike of files that are of one kind."""
+    return _NUMBERS.sub("*", str(file.relative_to(root)))
+
+
 def contents(root: Path | None) -> dict[Path, bytes]:
     """Of all files below."""
     return {} if root is None else apart.read_all([path for path in root.rglob("*") if path.is_file()])

@@ -5,7 +5,6 @@ of a table that was taken back. `test_torn` does the same to the files of the ne
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.forged import is_sealed
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Table, ids_of, read_plan, token
-from laketier_conformance.outside import contents, local_folder, restore
+from laketier_conformance.outside import contents, kind, local_folder, restore
 from laketier_conformance.search_bounds import foreign_commits
 
 EPOCHS = 3
@@ -29,7 +28,6 @@ LONG = 34
 FEW, MOST = 5, 12
 """So many files of one kind are not of a commit each. So many pairs of such a file and a harm are tried."""
 HARMS = ("cut", "empty", "gone")
-_NUMBERS = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9]+")
 
 Answers = Mapping[str, object]
 Looks = Mapping[str, Callable[[], object]]
@@ -184,10 +182,10 @@ def _kinds(root: Path, files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     the last."""
     kinds: dict[str, list[Path]] = {}
     for file in files:
-        kinds.setdefault(_NUMBERS.sub("*", str(file.relative_to(root))), []).append(file)
-    few = [file for kind in kinds.values() if len(kind) <= FEW for file in kind]
-    many = [kind for kind in kinds.values() if len(kind) > FEW]
-    return few, [kind[at] for kind in many for at in (0, len(kind) // 2, -1)]
+        kinds.setdefault(kind(root, file), []).append(file)
+    few = [file for alike in kinds.values() if len(alike) <= FEW for file in alike]
+    many = [alike for alike in kinds.values() if len(alike) > FEW]
+    return few, [alike[at] for alike in many for at in (0, len(alike) // 2, -1)]
 
 
 def test_a_file_of_a_history_that_was_taken_back(table: Table, unproven: Callable[[str, str], None]) -> None:
