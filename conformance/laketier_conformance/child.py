@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, TextIO
 
 from laketier.maintenance.orphans import collect_orphans
+from laketier.registry import installed_formats
 from laketier.spi import (
     AddColumn,
     Conflict,
@@ -32,7 +33,7 @@ from laketier.spi import (
 )
 from laketier.tiering import TieringRound
 from laketier_conformance import child_indexes, child_looks, child_tasks, lives, search_bounds
-from laketier_conformance.answer_types import WRONG, watch
+from laketier_conformance.answer_types import CONTRACT, WRONG, promised, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
@@ -40,6 +41,13 @@ from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, token
 from laketier_conformance.past import past_of
 from laketier_conformance.seen import seen
+
+
+def make_ready() -> None:
+    """What each process would find out again: the plugins that are installed, and what their methods answer."""
+    installed_formats()
+    for contract in CONTRACT:
+        promised(contract)
 
 
 def serve(name: str) -> None:

@@ -126,7 +126,8 @@ class Children:
             self._forks.warm([_SERVED])
             [scout] = self._take(1)
             answer = scout.ask(self._warehouse(), "imports")
-            self._forks.warm(answer.get("modules", ()))  # of a format that fails in this, tests will tell
+            # Of a format that fails in this, tests will tell.
+            self._forks.warm(answer.get("modules", ()), ready=f"{_SERVED}:make_ready")
         return self._take(count)
 
     def fresh(self) -> Child:

@@ -7,9 +7,11 @@ Requests and answers are JSON, one a message, on the socket whose descriptor it 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import socket
 import subprocess
@@ -36,9 +38,10 @@ class Forks:
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment
             )
 
-    def warm(self, modules: Sequence[str], *, but: Sequence[str] = ()) -> None:
-        """Import modules, so that what is forked from now on has them. ``but``: not these, nor what imports them."""
-        self._ask({"import": list(modules), "but": list(but)})
+    def warm(self, modules: Sequence[str], *, but: Sequence[str] = (), ready: str = "") -> None:
+        """Import modules, so that what is forked from now on has them. ``but``: not these, nor what imports them.
+        ``ready``: a function ``module:name`` that is then called: it finds out what each fork would ask for again."""
+        self._ask({"import": list(modules), "but": list(but), "ready": ready})
 
     def fork(self, module: str, *arguments: str) -> Forked | None:
         """Another process, as ``python -m MODULE ARGUMENTS`` would be. None if what was imported started threads."""
@@ -106,6 +109,12 @@ def main() -> None:
         answer: int | None = None
         if "import" in request:
             _import(request["import"], request["but"])
+            if request["ready"]:
+                with suppress(Exception):  # who asks again is told
+                    pkgutil.resolve_name(request["ready"])()
+            # What is here stays: a fork whose garbage is collected would get a copy of each page of it.
+            gc.collect()
+            gc.freeze()
         elif "wait" in request:
             _, status = os.waitpid(request["wait"], 0)
             answer = os.waitstatus_to_exitcode(status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,15 +10,24 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 ON_SPARK = "test_spark.py"
+_LONG = (
+    ON_SPARK, "test_store_faults.py", "test_operations.py", "test_effects.py", "test_looks.py", "test_meanwhile.py",
+    "test_index_answers.py", "test_power.py", "test_filters.py", "test_orphans.py", "test_depth.py",
+)  # fmt: skip
+"""Files that take longest, on most formats. One that begins last keeps the other processes waiting for it."""
 
 
 class ByScope(LoadScopeScheduling):
     """Tests of one scope go to one process. A test that ended its process is not run again, and the rest of its scope
     is: xdist itself (3.8) gives that test to the next process, and waits for ever when it is the only one left."""
 
-    def __init__(self, config: pytest.Config, log: Any, scope_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, config: pytest.Config, log: Any, scope_of: Callable[[str], str], first: Sequence[str] = ()
+    ) -> None:
+        """``first``: scopes that end so are begun before all others, in this order."""
         super().__init__(config, log)
         self._scope_of = scope_of
+        self._first = first
 
     def _split_scope(self, nodeid: str) -> str:  # the point that xdist's documentation gives for this
         return self._scope_of(nodeid)
@@ -38,16 +47,23 @@ class ByScope(LoadScopeScheduling):
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         """A process runs a test when it knows the next one, so it is given two at least."""
-        super()._assign_work_unit(node)
+        self._assign_next(node)
         while self.workqueue and self._pending_of(self.assigned_work[node]) < 2:
-            super()._assign_work_unit(node)
+            self._assign_next(node)
+
+    def _assign_next(self, node: WorkerController) -> None:
+        first = next((scope for end in self._first for scope in self.workqueue if scope.endswith(end)), None)
+        if first is not None:
+            self.workqueue.move_to_end(first, last=False)
+        super()._assign_work_unit(node)
 
 
 def by_format_and_file(
-    config: pytest.Config, log: Any, parted: Callable[[str], tuple[str, str] | None]
+    config: pytest.Config, log: Any, parted: Callable[[str], tuple[str, str] | None], *, alone: bool
 ) -> LoadScopeScheduling:
     """The tests of one file on one format go to one process. Those on Spark of all formats go to one as well.
-    ``parted`` tells a format from a node id."""
+    ``parted`` tells a format from a node id. Of one that is ``alone`` in its run, the files that take longest come
+    first. Those of several would wait for their stores together, and leave cores free."""
 
     def scope_of(nodeid: str) -> str:
         file = nodeid.partition("::")[0]
@@ -56,4 +72,4 @@ def by_format_and_file(
         whose = parted(nodeid)
         return file if whose is None else f"{whose[0]} {file}"
 
-    return ByScope(config, log, scope_of)
+    return ByScope(config, log, scope_of, _LONG if alone else ())

@@ -107,7 +107,7 @@ class Suite:
             return None
         from laketier_conformance.spreading import by_format_and_file
 
-        return by_format_and_file(config, log, self.parted)
+        return by_format_and_file(config, log, self.parted, alone=len(self.proofs) == 1)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

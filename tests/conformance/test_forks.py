@@ -67,6 +67,23 @@ def test_a_fork_is_as_an_interpreter_would_be(forks: Forks, tmp_path: Path, monk
     assert fork.wait() == 3
 
 
+def test_a_fork_begins_with_what_was_found_out(forks: Forks, tmp_path: Path) -> None:
+    """And its garbage collector leaves all of that alone."""
+    (tmp_path / "found.py").write_text(
+        "import gc, sys\n"
+        "def find():\n    sys.found = 'before'\n"
+        "def fail():\n    raise RuntimeError\n"
+        "if __name__ == '__main__':\n    print(sys.found, gc.get_freeze_count() > 1000, flush=True)\n"
+    )
+    forks.warm(["found"], ready="found:find")
+    forks.warm([], ready="found:fail")
+    fork = forks.fork("found")
+    assert fork is not None
+    with fork.stdin, fork.stdout:
+        assert fork.stdout.read() == b"before True\n"
+    assert fork.wait() == 0
+
+
 def test_what_has_threads_is_not_forked(forks: Forks) -> None:
     """A thread is not there in a fork, and what it held stays locked for ever."""
     forks.warm(["starts_a_thread"])
