@@ -92,7 +92,7 @@ class IcebergCatalog(LakeCatalog):
         return same_table(made, replace(descriptor, schema=to_arrow(schema)))
 
     def _made(self, path: TablePath, descriptor: TableDescriptor, schema: Schema) -> TableInfo:
-        from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, TableAlreadyExistsError
+        from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
 
         properties, fields = _properties(descriptor), fields_of(descriptor)
         check_properties(properties, str(path))
@@ -106,10 +106,7 @@ class IcebergCatalog(LakeCatalog):
         try:
             if not catalog.namespace_exists((path.database,)):
                 catalog.create_namespace((path.database,))
-        except NamespaceAlreadyExistsError:
-            pass
-        except Exception:
-            # SQL catalogs answer a lost race with an integrity error of the database.
+        except Exception:  # of a lost race, too: SQL catalogs answer it with an integrity error of the database
             if not catalog.namespace_exists((path.database,)):
                 raise
         try:
