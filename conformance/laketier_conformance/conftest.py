@@ -141,7 +141,7 @@ def looks(
 
 @pytest.fixture(scope="session")
 def _connects(_children: Children, opened: Opened, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], bool]:
-    """Whether a round of this format opens a connection over TCP. Found out once."""
+    """Whether a round of this format opens a connection to a server. Found out once."""
 
     @cache
     def found() -> bool:
@@ -160,20 +160,21 @@ def answers(
     lake: Lake,
     request: pytest.FixtureRequest,
 ) -> Iterator[Answers | None]:
-    """Requests to other processes, each of whose own requests to a server over TCP may meet a fault. None of a format
-    that asks none. Skips the test where connections can't be seen."""
+    """Requests to other processes, each of whose own requests to a server may meet a fault. None of a format that asks
+    none. Skips the test where connections can't be seen."""
     reason = why_not()
     if reason is not None:
         request.node.user_properties.append((INTERPOSED, reason))
         pytest.skip(f"connections can't be seen here: {reason}")
     if not _connects():
-        why = "answers of servers: nothing to interpose, as a round opens no connection over TCP"
+        why = "answers of servers: nothing to interpose, as a round opens no connection to one"
         request.node.user_properties.append((UNPROVEN, why))
         yield None
         return
     found = Answers(children, lake)
     yield found
     request.node.user_properties.append((EFFECTS, {"answers of servers": found.met}))
+    request.node.user_properties += [(UNSEEN, each) for each in found.unseen]
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""Each request to a server over TCP meets a fault in turn: a catalog over HTTP, a database, whatever the plugin asks.
-The connection is reset before it gets there; or it got there, and the answer is lost, cut off, late, or 503. Whoever
-asked finds out what became of it, or says that it failed: it is neither a conflict, nor done again without a look.
+"""Each request to a server, over TCP or a socket of Unix, meets a fault in turn: a catalog over HTTP, a database, any
+other. The connection is reset before it gets there; or it got there, and the answer is lost, cut off, late, or 503.
+Whoever asked finds out what became of it, or says that it failed: it is no conflict, and not done again without a look.
 
 Nobody has to name these requests: the kernel does. Where it can't, these tests are skipped, and the verdict says so. A
 format that asks no server has nothing to interpose, and the report tells that.

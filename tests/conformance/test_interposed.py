@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import signal
 import socketserver
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 from laketier_conformance.interposed import Effect, Supervisor, why_not
 from laketier_conformance.interposed.effects import is_nowhere
 from laketier_conformance.interposed.locks import OwnLocks
+from laketier_conformance.interposed.sight import Sight
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
@@ -342,6 +344,24 @@ def _tells_what_began_before(tmp_path: Path) -> None:
 )
 def test_a_folder_in_memory_is_a_folder(path: str, expected: bool) -> None:
     assert is_nowhere(path) is expected
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_memory_that_processes_share_is_told_where_it_stays(stays: bool, tmp_path: Path) -> None:
+    """It is no disk, so nothing of it can be cut off. What a library makes for itself and takes away is its own."""
+    if not os.path.isdir("/dev/shm"):
+        pytest.skip("the system has no /dev/shm")
+    name = f"/dev/shm/laketier-{os.getpid()}-{secrets.token_hex(4)}"
+    sight = Sight(tmp_path)
+    code = f"open({name!r}, 'w').write('x'); {'' if stays else f'os.unlink({name!r})'}"
+    try:
+        supervised(tmp_path, code, lambda effect: 0 * sight.take(effect))
+        sight.ended("make_again", [], [])
+    finally:
+        Path(name).unlink(missing_ok=True)
+    told = ["memory that processes share by the name /dev/shm/laketier-*-*: its effects are none of a disk"]
+    assert [*sight.unseen] == (told if stays else [])
+    assert not sight.kinds
 
 
 def void_of(folder: Path, code: str) -> list[str]:

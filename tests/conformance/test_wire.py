@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socketserver
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def upper() -> Iterator[tuple[int, list[str]]]:
             thread.join()
 
 
-def asked(wire: Wire, code: str, port: int) -> str:
+def asked(wire: Wire, code: str, port: int | str) -> str:
     """What a process prints that asks over this wire."""
 
     def connect(notification: Notification) -> Effect | None:
@@ -105,6 +106,73 @@ def test_a_request_meets_a_fault(how: str) -> None:
     assert said == f"{SAID['first']} {BROKEN[how]} {SAID['third']} "
     assert wire.met
     assert wire.requests == [f"PUT /{name} of tcp 127.0.0.1:{port}" for name in ("first", "second", "third")]
+
+
+OVER_UNIX = """
+import sys
+from laketier_conformance.interposed.supervisor import be_supervised
+be_supervised(sys.argv[1], "connections")
+import os, socket
+os.chdir(os.path.dirname(sys.argv[2]))
+for name in (os.path.basename(sys.argv[2]), sys.argv[2], "\\0" + sys.argv[2]):
+    there = socket.socket(socket.AF_UNIX)
+    try:
+        there.connect(name)
+        there.sendall(b"word")
+        print(there.recv(9).decode(), end=" ")
+    except OSError as error:
+        print(type(error).__name__, end=" ")
+    there.close()
+"""
+
+
+def test_a_socket_of_unix() -> None:
+    """By a name that is relative to a folder, a whole one, and one that is in no file system. There a connection that
+    is reset just ends."""
+    with tempfile.TemporaryDirectory() as short, ExitStack() as servers:
+        path = f"{short}/here"
+        for name in (path, f"\0{path}"):
+            servers.enter_context(_words(name))
+        wire = Wire((1, LOST))
+        said = asked(wire, OVER_UNIX, path)
+    assert said == "WORD  WORD "
+    assert wire.requests == [f"to unix {path}", f"to unix {path}", f"to unix @{path}"]
+    assert wire.met
+
+
+@contextmanager
+def _words(name: str) -> Iterator[None]:
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(self.request.recv(9).upper())
+
+    class Server(socketserver.ThreadingUnixStreamServer):
+        daemon_threads = True
+
+    with Server(name, Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_503_of_a_peer_that_speaks_tls_is_told() -> None:
+    """No other answer can be put in the place of its own, as nobody but it has the keys."""
+    code = OVER_UNIX.partition("import os")[0] + (
+        "import socket\n"
+        "there = socket.create_connection(('127.0.0.1', int(sys.argv[2])))\n"
+        "there.sendall(bytes([0x16, 3, 1, 0, 5]))\n"
+        "there.close()\n"
+    )
+    with upper() as (port, _):
+        wire = Wire((0, UNAVAILABLE))
+        asked(wire, code, port)
+    assert [*wire.unseen] == [
+        f"503 of tcp 127.0.0.1:{port}, which speaks TLS: no answer can be put in the place of its own"
+    ]
 
 
 def test_a_server_that_is_not_there() -> None:

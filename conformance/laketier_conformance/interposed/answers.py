@@ -42,6 +42,8 @@ class Answers:
     def __init__(self, take: Callable[[int], list[Child]], lake: Lake) -> None:
         self._take, self._lake = take, lake
         self.met = 0
+        self.unseen: dict[str, None] = {}
+        """Sentences on faults that could not be made."""
 
     def run(self, do: str, *, at: int = NOWHERE, how: str = "", **request: Any) -> Asking:
         """Ask a process of its own. Its request number ``at`` to a server, of which the first is 0, meets the fault
@@ -65,6 +67,7 @@ class Answers:
                 child.stop()
                 wire.close()
         self.met += wire.met
+        self.unseen.update(wire.unseen)
         return Asking(do, wire.requests, wire.met, answer)
 
     def told(self, asking: Asking, at: int, how: str) -> str:

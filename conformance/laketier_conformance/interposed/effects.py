@@ -27,6 +27,7 @@ _KINDS = {
 }
 _UNLOCKS = 8
 _KINDS_OF_LOCKS = {0: "F_RDLCK", 1: "F_WRLCK", 2: "F_UNLCK"}
+_SHARED = "/dev/shm/"
 _NOWHERE = ("/dev/", "/proc/", "/sys/", "/memfd:")
 
 
@@ -79,6 +80,11 @@ def is_nowhere(path: str) -> bool:
     return path.startswith(_NOWHERE) and not (path.startswith("/dev/shm/") and path.count("/") > 3)
 
 
+def is_shared(path: str) -> bool:
+    """Memory that processes share by a name."""
+    return is_nowhere(path) and path.startswith(_SHARED)
+
+
 def effect_of(notification: Notification) -> Effect | None:
     """None: it changes no file and sends nothing; or the process is gone."""
     call = by_number()[notification.number]
@@ -87,7 +93,7 @@ def effect_of(notification: Notification) -> Effect | None:
             return _send(call, notification)
         on = tuple(_files(call, notification))
         # Of several paths the last one is what changes: a file without a name is linked from below /proc.
-        if not on or is_nowhere(on[-1]) or _BYTECODE in on[-1]:
+        if not on or (is_nowhere(on[-1]) and not is_shared(on[-1])) or _BYTECODE in on[-1]:
             return None
         if call.flags is not None and not _opening_has_an_effect(_flags(call, call.flags, notification), on[0]):
             return None

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from laketier_conformance.interposed.calls import UNDECIDED
-from laketier_conformance.interposed.effects import UNKNOWN_PEER, Effect, is_nowhere, kind_of
+from laketier_conformance.interposed.effects import UNKNOWN_PEER, Effect, is_nowhere, is_shared, kind_of
 
 BELOW, ELSEWHERE = "files of the warehouse", "other files"
 _FORKS = "laketier_conformance.forks"
+_CHANCE = re.compile(r"[0-9a-fA-F]{6,}|[0-9]+")
+"""What a name has of a process or of chance."""
 NEEDS_NO_EFFECT = frozenset({"make_again"})
 """Requests that a format may answer with a look: the table is there, and durable."""
 
@@ -28,6 +31,7 @@ class Sight:
         self.unseen: dict[str, None] = {}
         self.strides: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
+        self._shared: dict[str, None] = {}
 
     @property
     def peers(self) -> list[str]:
@@ -41,6 +45,9 @@ class Sight:
 
     def take(self, effect: Effect) -> bool:
         """Count an effect. Whether it can be decided on."""
+        if any(map(is_shared, effect.on)):
+            self._shared.update(dict.fromkeys(effect.on))
+            return False
         if effect.call in UNDECIDED:
             what = UNDECIDED[effect.call] + (f" {self._told(effect)}" if effect.call == "mmap" else "")
             self.unseen[f"{what}: its effects are no calls of the system"] = None
@@ -57,6 +64,9 @@ class Sight:
     def ended(self, do: str, effects: list[Effect], before: list[str]) -> None:
         """A request came to its end, with these effects."""
         self.unseen.update(dict.fromkeys(before))
+        # Libraries make some for themselves and take it away. What stays is for another process.
+        for name in sorted({_CHANCE.sub("*", path) for path in self._shared if os.path.exists(path)}):
+            self.unseen[f"memory that processes share by the name {name}: its effects are none of a disk"] = None
         if not effects and do not in NEEDS_NO_EFFECT:
             self.unseen[f"a request to {do}: it had no effect on a file or a socket"] = None
         elif effects and not any(effect.is_send or self._is_below(effect) for effect in effects):

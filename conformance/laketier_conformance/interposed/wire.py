@@ -1,4 +1,5 @@
-"""What stands between a process and the servers that it asks: each of its connections over TCP goes through here.
+"""What stands between a process and the servers that it asks: each of its connections over TCP, and each to a socket of
+Unix with a name, goes through here.
 
 A request is what leaves before anything comes back, in whatever parts. One of them can meet a fault. Nothing is known
 of what is said but whether an answer is HTTP in clear.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import selectors
 import socket
 import struct
@@ -33,6 +35,13 @@ _HTTP_503 = (
 )
 
 
+Peer = tuple[str, int] | bytes
+_LONGEST_ADDRESS = 110
+_TLS = b"\x16\x03"
+"""A handshake begins so, and what is sent before there is a session is one."""
+_OF_THE_SYSTEM = (b"/nscd/", b"/run/systemd/", b"/run/dbus/", b"pymp-", b"\0listener-", b"/dev/log")
+
+
 @dataclass
 class Wire:
     """``fault``: which request meets it, of which the first is 0, and what it is. ``requests``: each by its peer and,
@@ -41,32 +50,39 @@ class Wire:
     fault: tuple[int, str] = (-1, "")
     requests: list[str] = field(default_factory=list)
     met: bool = False
+    unseen: dict[str, None] = field(default_factory=dict)
+    """Sentences on faults that could not be made."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _talks: list[_Talk] = field(default_factory=list)
 
     def redirect(self, notification: Notification) -> int | None:
-        """Do what a call of connect would, but to here. Its errno, or 0; None for what is no connection over TCP."""
+        """Do what a call of connect would, but to here. Its errno, or 0; None for what is no connection to a server."""
         _, address, length = notification.arguments[:3]
-        peer = _peer(read(notification.pid, address, min(length, 28)))
+        peer = _peer(read(notification.pid, address, min(length, _LONGEST_ADDRESS)), notification.pid)
         if peer is None:
             return None
         with borrowed(notification.pid, notification.arguments[0]) as theirs:
             if theirs.type & 0xF != socket.SOCK_STREAM:
                 return None
             try:
-                server = socket.create_connection(peer, _DIAL_SECONDS)
+                server = _dialled(peer)
             except OSError as error:
                 return error.errno or errno.ETIMEDOUT
             server.settimeout(None)
-            here = "::1" if theirs.family == socket.AF_INET6 else "127.0.0.1"
-            with socket.create_server((here, 0), family=theirs.family) as listener:
+            with _listener(theirs.family) as listener:
                 with suppress(BlockingIOError):
-                    theirs.connect(listener.getsockname()[:2])
+                    found = listener.getsockname()
+                    theirs.connect(found if isinstance(found, bytes | str) else found[:2])
                 client, _ = listener.accept()
-        talk = _Talk(self, client, server, f"tcp {peer[0]}:{peer[1]}")
+        talk = _Talk(self, client, server, _told(peer))
         self._talks.append(talk)
         talk.start()
         return 0
+
+    def speaks(self, peer: str, data: bytes) -> None:
+        """The first bytes of a request that was to be answered 503. In clear it may be HTTP, or what no 503 is of."""
+        if data[:2] == _TLS:
+            self.unseen[f"503 of {peer}, which speaks TLS: no answer can be put in the place of its own"] = None
 
     def close(self) -> None:
         """End what is left."""
@@ -120,6 +136,8 @@ class _Talk(threading.Thread):
     def _asked(self, data: bytes) -> bool:
         if self._answered:
             self._answered, self._how = False, self._wire.begun(self._peer, data)
+            if self._how == UNAVAILABLE:
+                self._wire.speaks(self._peer, data)
         if self._how == BEFORE:
             self._wire.met = True
             return self._reset()
@@ -164,11 +182,47 @@ def _gives_up(client: socket.socket) -> bool:
     return _comes(client, LATE_SECONDS) and not client.recv(1, socket.MSG_PEEK)
 
 
-def _peer(address: bytes) -> tuple[str, int] | None:
+def _peer(address: bytes, pid: int) -> Peer | None:
+    """Of a socket of Unix the name. A process has some to its own others, over which descriptors are sent: these are
+    let be, as are those of the system's services."""
     family = int.from_bytes(address[:2], "little")
     port = int.from_bytes(address[2:4], "big")
     if family == socket.AF_INET:
         return socket.inet_ntop(family, address[4:8]), port
     if family == socket.AF_INET6:
         return socket.inet_ntop(family, address[8:24]), port
-    return None
+    if family != socket.AF_UNIX or len(address) <= 2:
+        return None
+    name = address[2:]
+    path = name if name[:1] == b"\0" else name.partition(b"\0")[0]
+    if any(each in path for each in _OF_THE_SYSTEM):
+        return None
+    return path if path[:1] in (b"\0", b"/") else os.path.join(os.fsencode(os.readlink(f"/proc/{pid}/cwd")), path)
+
+
+def _dialled(peer: Peer) -> socket.socket:
+    if isinstance(peer, tuple):
+        return socket.create_connection(peer, _DIAL_SECONDS)
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(_DIAL_SECONDS)
+        made.connect(peer)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _listener(family: int) -> socket.socket:
+    if family != socket.AF_UNIX:
+        return socket.create_server(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0), family=family)
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.bind(b"\0laketier-" + secrets.token_hex(8).encode())
+    made.listen(1)
+    return made
+
+
+def _told(peer: Peer) -> str:
+    if isinstance(peer, tuple):
+        return f"tcp {peer[0]}:{peer[1]}"
+    return f"unix {os.fsdecode(peer).replace(chr(0), '@')}"

@@ -57,10 +57,12 @@ class Sent:
 
     @property
     def what(self) -> str:
-        """Its method; puts that copy, and gets that list, are told from others."""
+        """Its method; puts that copy, gets that list, and posts that begin an upload in parts, are told from others."""
         if self.method == "PUT" and "x-amz-copy-source" in self.headers:
             return "COPY"
         query = parse_qs(urlsplit(self.target).query, keep_blank_values=True)
+        if self.method == "POST" and "uploads" in query:
+            return "UPLOAD"
         return "LIST" if self.method == "GET" and {"list-type", "prefix", "delimiter"} & query.keys() else self.method
 
     @property
