@@ -4,7 +4,9 @@ the format's own doing."""
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import Feature, ScanRequest
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
@@ -45,6 +47,12 @@ def update(table: Table, harness: Harness, ids: Collection[int], column: str, te
     rows = table.read(columns=("id", column)).to_pylist()
     found = sorted(row["id"] for row in rows if row[column] == text)
     expect(found, sorted(ids), f"rows whose column {column} the harness's update_rows set to {text!r}")
+
+
+def collect(table: Table) -> None:
+    """Delete what no snapshot needs, however young it is."""
+    table.lake.let_age()
+    collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
 
 
 def left_for(hook: str, table: Table) -> int | None:

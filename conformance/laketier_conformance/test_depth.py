@@ -15,12 +15,12 @@ import pytest
 from laketier.spi import (
     AddColumn,
     CommitterInitContext,
+    Conflict,
     Feature,
     Leaf,
     Op,
     RenameColumn,
     RowsChanged,
-    ScanRequest,
     SchemaChange,
     SnapshotNotFound,
     Watermark,
@@ -31,6 +31,7 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused, told
+from laketier_conformance.foreign import collect
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.lake import Lake, Opened, Table, batch, ids_of, read_plan, token
@@ -74,6 +75,7 @@ def test_commits_of_others_hide_nothing(
 
 def _are_there_behind(foreign: int, table: Table) -> None:
     begun = _replaced(table)
+    slept = (sleeper := table.committer()).open()
     commits = {"a pipeline": new_attempt_id(), "no pipeline": new_attempt_id()}
     mark = Watermark(token(0, fence=3), commits["a pipeline"])
     for number, (whose, commit) in enumerate(commits.items()):
@@ -100,6 +102,9 @@ def _are_there_behind(foreign: int, table: Table) -> None:
     assert not opened.landed(new_attempt_id()), "`landed` knows a commit that never was"
     since = f"{foreign} commits of others came since, and"
     _tells_what_lies_far_back(table, begun, since)
+    with refused(Conflict, f"{since} a batch is published against the state of before"):
+        sleeper.publish(slept, [], None)
+    sleeper.close()
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), f"{since} each epoch's rows are there once")
@@ -124,12 +129,16 @@ def _replaced(table: Table) -> _Begun:
 
 
 def _tells_what_lies_far_back(table: Table, begun: _Begun, since: str) -> None:
-    """Lists come in pages, and what is beyond the first one counts as much."""
+    """Lists come in pages, and what is beyond the first one counts as much, also where orphans are collected."""
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
+        collect(table)
     if table.lake.declares(Feature.HISTORY, Feature.TIME_TRAVEL):
         listed = [line.snapshot_id for line in table.history.snapshots(1 << 20)]
         for snapshot in filter(None, begun.snapshots):
             with suppress(SnapshotNotFound):
-                table.source.plan(ScanRequest(snapshot_id=snapshot))
+                rows = table.read(snapshot_id=snapshot)["id"].to_pylist()
+                full = table.lake.declares(Feature.OVERWRITE) and snapshot == begun.snapshots[0]
+                expect(rows, [OTHERS] if full else [], f"{since} the rows of snapshot {snapshot}")
                 assert snapshot in listed, (
                     f"{since} snapshot {snapshot} can still be read, and the history of {len(listed)} does not have it"
                 )

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from laketier.spi import Feature, Leaf, Op, ScanRequest, WriteMode
+from laketier.spi import Feature, LaketierError, Leaf, Op, ScanRequest, WriteMode
 from laketier.tiering import RoundOutcome
+from laketier_conformance import apart, foreign
 from laketier_conformance.expect import expect
+from laketier_conformance.expect import told as told_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
+from laketier_conformance.outside import contents, local_folder, restore
 
 Unproven = Callable[[str, str], None]
 
@@ -82,6 +85,13 @@ class _Life:
         rows = self.table.read(limit=limit).num_rows
         expect(rows, limit, f"rows of a scan with a limit of {limit}, of {len(self.ids)}, after {told}")
 
+    def is_told(self, told: str) -> None:
+        """A log has what each append appended."""
+        for start, end, ids in self.appends:
+            plan = self.table.changes.plan(start, end)
+            found = sorted(read_plan(self.table.source, plan)["id"].to_pylist())
+            expect(found, ids, f"the rows that versions {start} to {end} appended, where {told}")
+
 
 def test_rows_come_again_after_others_deleted_them(table: Table, harness: Harness, unproven: Unproven) -> None:
     """A deletion is of the rows that were there. Of those that come later it is none, whatever they are put together
@@ -109,16 +119,75 @@ def test_rows_come_again_after_others_deleted_them(table: Table, harness: Harnes
         life.ids, life.epochs = list(more), life.epochs + 1
         life.is_right("an overwrite of rows that were compacted, and of later ones")
         life.append("an append after the overwrite", first)
-    for start, end, ids in life.appends:
-        plan = table.changes.plan(start, end)
-        found = sorted(read_plan(table.source, plan)["id"].to_pylist())
-        expect(found, ids, f"versions {start} to {end} are read, of which others since deleted or compacted rows")
+    life.is_told("others since deleted, compacted and replaced rows")
     if table.lake.declares(Feature.TIME_TRAVEL):
         for snapshot, ids, told in life.past[::4]:
             found = sorted(table.read(columns=("id",), snapshot_id=snapshot)["id"].to_pylist())
             expect(found, ids, f"an older snapshot is read, of the table after {told}")
     if harness.delete_rows is None or harness.compact is None:
         unproven("rows that come again", "the format's harness has no delete_rows, or no compact")
+
+
+def test_deletions_outlive_what_is_cleaned_up(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Of rows that were put together and of later ones. They are as old as snapshots that end, and as files that nobody
+    needs; but the newest snapshot needs them."""
+    if harness.delete_rows is None:
+        unproven("deletions that outlive a clean-up", "the format's harness has no delete_rows")
+        return
+    life = _Life(table, harness)
+    first, second, more = ids_of(0, 0), ids_of(0, 1), ids_of(1)
+    life.append("an append", first, second)
+    life.compact("a compaction")
+    life.append("an append to compacted rows", more)
+    life.delete("others deleted compacted rows and later ones", first[0], second[0], more[0])
+    life.append("another append", ids_of(2))
+    life.is_told("others deleted some of them")
+    for told in ("others deleted rows", "snapshots ended that came before others deleted rows"):
+        if table.lake.declares(Feature.ORPHAN_COLLECTION):
+            foreign.collect(table)
+            life.is_right(f"orphans were collected, where {told}")
+        if told.startswith("others") and harness.expire is not None:
+            harness.expire(table.lake.storage, table.info)
+            life.is_right("snapshots ended that came before others deleted rows")
+    life.again("rows came again whose deletion outlived a clean-up", first[0])
+
+
+def test_a_file_of_a_deletion_is_damaged(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Each that came with it, in turn. Without it the deleted rows would be back, so the table is not read, or as it
+    was before the deletion, snapshot and all."""
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    if harness.delete_rows is None:
+        unproven("damaged deletions", "the format's harness has no delete_rows")
+        return
+    root = local_folder(table.info.location)
+    if root is None:
+        unproven("damaged deletions", "the table is in no local folder")
+        return
+    older, before, whole = table.info.snapshot_id, contents(root), table.ids
+    harness.delete_rows(table.lake.storage, table.info, [whole[0], whole[6]])
+    newer, after = table.info.snapshot_id, contents(root)
+    left = [i for i in whole if i not in (whole[0], whole[6])]
+    for file in sorted(file for file, content in after.items() if before.get(file) != content):
+        for harm, content in (("gone", None), ("empty", b""), ("cut", after[file][: len(after[file]) // 2])):
+            if content is None:
+                file.unlink()
+            else:
+                apart.write(file, content)
+            try:
+                source = table.source
+                plan = source.plan(ScanRequest(columns=("id",)))
+                found = plan.snapshot_id, sorted(read_plan(source, plan)["id"].to_pylist())
+            except LaketierError:
+                continue
+            except Exception as error:  # noqa: BLE001 - reported
+                pytest.fail(f"{file.name}, which came with a deletion, is {harm}, and a read ends in {told_of(error)}")
+            finally:
+                restore(root, after)
+            assert found in ((newer, left), (older, whole)), (
+                f"{file.name}, which came with a deletion, is {harm}: expected a refusal, the {len(left)} rows that "
+                f"are left, or all {len(whole)} in snapshot {older}; found {len(found[1])} rows in snapshot {found[0]}"
+            )
+    expect(table.ids, left, "the files of a deletion are back as they were, and the rows are gone")
 
 
 @pytest.mark.needs(Feature.UPSERT)

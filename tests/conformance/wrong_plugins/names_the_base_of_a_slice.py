@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import pyarrow as pa
 from crooked import CrookedPlugin
-from sequenced import CompactingHarness, SequencedSource, compacted
+from sequenced import CompactingHarness, Part, SequencedSource, compacted
 
-from laketier import kit, spi
+from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_lives.py::test_keys_come_again_after_others_deleted_them"
@@ -49,7 +49,7 @@ class SlicedSource(SequencedSource):
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for path in split.payload.paths:
-            yield from super().read(replace(split, payload=kit.ManifestFile(path)), schema)
+            yield from super().read(replace(split, payload=Part(path)), schema)
 
 
 @hookimpl

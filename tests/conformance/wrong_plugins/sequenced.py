@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,13 +45,28 @@ class CompactingHarness(KeepingHarness):
         (Path(table.location) / NAMED).write_text(json.dumps(listed), encoding="utf-8")
 
 
+@dataclass(frozen=True)
+class Part:
+    """A file. ``whole``: with the rows that others deleted since, as it was appended."""
+
+    path: str
+    whole: bool = False
+
+
 class SequencedSource(Source):
+    split_payload: ClassVar[type] = Part
+
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> spi.LakeSplit:
-        return replace(super().split(index, entry, snapshot, wanted), rows=None)
+        return replace(super().split(index, entry, snapshot, wanted), rows=None, payload=Part(entry.path))
+
+    def arrived_split(
+        self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema
+    ) -> spi.LakeSplit:
+        return replace(self.split(index, entry, snapshot, wanted), payload=Part(entry.path, whole=True))
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         wider = schema if "id" in schema.names else schema.append(pa.field("id", pa.int64()))
-        gone = self.gone(split.payload.path)
+        gone = pa.array([], pa.int64()) if split.payload.whole else self.gone(split.payload.path)
         for batch in super().read(split, wider):
             yield batch.filter(pc.invert(pc.is_in(batch["id"], gone))).select(schema.names)
 
