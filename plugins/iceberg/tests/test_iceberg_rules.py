@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError
+from pyiceberg.manifest import DataFileContent
 
 from laketier.spi import (
     AddColumn,
@@ -19,11 +21,18 @@ from laketier.spi import (
     IncompatibleTable,
     LaketierError,
     PartitionField,
+    ScanRequest,
     TableDescriptor,
     TablePath,
     Transform,
+    UnsupportedType,
 )
-from laketier_iceberg.catalog import _ALTER_ATTEMPTS, _properties
+from laketier_iceberg.catalog import _ALTER_ATTEMPTS, _properties, _reshape
+from laketier_iceberg.embedded import _identity
+from laketier_iceberg.files import Files
+from laketier_iceberg.foreign_deletes import add_deletes
+from laketier_iceberg.neighbours import _uuid_in
+from laketier_iceberg.plain import _in_footer
 from laketier_iceberg.removal import _found, _remove_empty_folders
 from laketier_iceberg.resolution import Resolution
 from laketier_iceberg.spec import fields_of
@@ -159,3 +168,100 @@ def test_a_value_of_another_type_is_damage(kind: pa.DataType, value: Any) -> Non
     with pytest.raises(CorruptTable, match="which files without column 'c' have there"):
         Resolution(None, schema, wanted, "db.events")._value(1, value)  # type: ignore[arg-type]
     assert Resolution(None, schema, wanted, "db.events")._value(1, None).as_py() is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "columns"),
+    [(OSError("x"), None), (pa.ArrowInvalid("x"), None), (KeyError("x"), frozenset()), (TypeError("x"), frozenset())],
+    ids=repr,
+)
+def test_a_file_whose_footer_can_not_be_read_is_not_plain(error: Exception, columns: Any) -> None:
+    def refused(_: str) -> Any:
+        raise error
+
+    files: Any = SimpleNamespace(open=refused)
+    assert _in_footer("/x.parquet", files) == columns
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_names_of_files_are_flushed_where_there_are_some(
+    events: Any, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr(Files, "make_names_durable", lambda _, folder: flushed.append(folder))
+    events.stage(*([events.batch(0, rows)] if rows else []))
+    assert flushed == ([f"{events.info.location}/data"] if rows else [])
+
+
+def test_what_a_snapshot_says_of_its_round(events: Any) -> None:
+    """All of it: what the history tells, and what Iceberg's own sink of Spark looks for."""
+    committer = events.committer("commit-1")
+    state = committer.open()
+    for epoch, token in ((7, events.watermark(7)), (None, None)):
+        committer.publish(state, [events.stage(events.batch(0, 1))], token)
+        summary = events.table().current_snapshot().summary.additional_properties
+        own = {key: value for key, value in summary.items() if key.startswith(("laketier.", "spark."))}
+        expected = {"laketier.commit-id": "commit-1"}
+        if epoch is not None:
+            expected |= {
+                "laketier.pipeline": "p",
+                "laketier.epoch": "7",
+                "spark.sql.streaming.queryId": "run",
+                "spark.sql.streaming.epochId": "7",
+            }
+        assert own == expected
+        state = committer.open()
+
+
+def test_deletes_name_rows_of_later_batches(events: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("laketier.kit.parquet_reader._BATCH_ROWS", 2)
+    events.round(events.token(0), events.batch(0, 9))
+    [split] = events.storage.source(events.info).plan(ScanRequest()).splits
+    path = split.payload.path
+    rows = {"file_path": [path] * 3, "pos": [1, 4, 8]}
+    add_deletes(events.table(), DataFileContent.POSITION_DELETES, rows)
+    assert events.read()["id"].to_pylist() == [0, 2, 3, 5, 6, 7] == events.ids()
+
+
+@pytest.mark.parametrize("kind", [pa.decimal256(40, 2), pa.decimal128(38, -1)], ids=str)
+def test_a_column_is_not_widened_to_what_iceberg_does_not_have(kind: pa.DataType) -> None:
+    old, new = pa.field("c", pa.decimal128(9, 2)), pa.field("c", kind)
+    asked: list[object] = []
+    update: Any = SimpleNamespace(update_column=lambda *_, **__: asked.append(1))
+    with pytest.raises(UnsupportedType, match="can't be stored as it is"):
+        _reshape(update, old, new)
+    assert not asked
+
+
+def test_only_a_text_document_tells_whose_it_is(tmp_path: Path) -> None:
+    """A writer that was killed leaves half a document."""
+    names = {}
+    for name, text in {
+        "torn": '{"table-uuid": "u',
+        "empty": "",
+        "list": "[]",
+        "number": "7",
+        "binary": "\x00\xff",
+        "none": "{}",
+        "table": '{"table-uuid": "u"}',
+        "view": '{"view-uuid": "v"}',
+        "deep": "[" * 100_000,
+    }.items():
+        (tmp_path / name).write_text(text, encoding="latin-1")
+        names[name] = _uuid_in(Files({}).folder(str(tmp_path)), name)
+    assert {name: uuid for name, uuid in names.items() if uuid is not None} == {"table": "u", "view": "v"}
+    packed = gzip.compress(b'{"table-uuid": "g"}')
+    for name, data in (("whole", packed), ("half", packed[:12]), ("odd", packed[:10] + b"\xff" * 20)):
+        (tmp_path / name).write_bytes(data)
+        assert _uuid_in(Files({}).folder(str(tmp_path)), name) == ("g" if name == "whole" else None)
+
+
+def test_a_local_file_is_known_by_its_path_and_by_its_uri(tmp_path: Path) -> None:
+    file = tmp_path / "a b%.json"
+    file.write_text("{}")
+    found = file.stat()
+    rest = (found.st_ino, found.st_size, found.st_mtime_ns)
+    for location in (file.as_uri(), str(file)):
+        assert _identity(location) == (location, *rest)
+    for location in (f"s3://bucket{file}", str(tmp_path / "none"), "\0"):
+        assert _identity(location) is None
