@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -131,6 +132,8 @@ def _publish(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """One bare publish of a message, without the loop, and without a pipeline for a ``batch``. ``certain``: whether its
     error says that nothing landed."""
     table = lake.table(request["table"])
+    if request.get("interrupted"):  # a process in the background may ignore it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with closing(table.committer(commit_id=request["commit"])) as committer:
             state = committer.open()
@@ -283,6 +286,7 @@ _REQUESTS = {
     "keep": _keep,
     "tell": child_looks.tell,
     "stage": child_tasks.stage,
+    "stage_elsewhere": child_tasks.stage_elsewhere,
     "read": child_tasks.read,
     "write_much": child_tasks.write_much,
     "round_of_many": child_tasks.round_of_many,

@@ -6,9 +6,11 @@ import base64
 import os
 import pickle
 import sys
+import tempfile
+from contextlib import suppress
 from typing import Any
 
-from laketier.spi import WriterInitContext, new_attempt_id, unpack
+from laketier.spi import IncompatibleData, WriterInitContext, new_attempt_id, unpack
 from laketier.tiering import write_task
 from laketier_conformance.lake import Lake, batch, token
 
@@ -29,6 +31,23 @@ def stage(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG00
     message = write_task(factory, [batch(request["ids"])], WriterInitContext(attempt=new_attempt_id()))
     seen = list(opened)
     return {"message": base64.b64encode(message).decode(), "opened": seen, "modules": sorted(sys.modules)}
+
+
+def stage_elsewhere(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Stage as a host does whose folder for ``temporary`` files is another one. The columns are in another order, and a
+    batch before them does not fit."""
+    os.environ["TMPDIR"], tempfile.tempdir = request["temporary"], None
+    os.chdir(os.path.abspath(os.sep))
+    factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does
+    rows = batch(request["ids"])
+    rows = rows.select(rows.schema.names[::-1])
+    with factory.create_writer(WriterInitContext(attempt=new_attempt_id())) as other, suppress(IncompatibleData):
+        other.write(rows.append_column("more", rows["id"]))
+        other.complete()
+        return {"took": "a column that the table does not have"}
+    other.abort()
+    message = write_task(factory, [rows], WriterInitContext(attempt=new_attempt_id()))
+    return {"staged": base64.b64encode(message).decode()}
 
 
 def read(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others

@@ -24,9 +24,9 @@ class Child:
         self._buffer = b""
 
     @classmethod
-    def fresh(cls, format: str) -> Child:
-        """An interpreter of its own, that has imported nothing but the plugin."""
-        command = [sys.executable, "-m", _SERVED, format]
+    def fresh(cls, format: str, *more: str) -> Child:
+        """An interpreter of its own, that has imported nothing but the plugin. ``more``: options of Python's."""
+        command = [sys.executable, *more, "-m", _SERVED, format]
         return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
 
     def ask(self, lake: Lake, do: str, **request: Any) -> dict[str, Any]:
@@ -130,9 +130,9 @@ class Children:
             self._forks.warm(answer.get("modules", ()), ready=f"{_SERVED}:make_ready")
         return self._take(count)
 
-    def fresh(self) -> Child:
-        """An interpreter of its own."""
-        self._taken.append(Child.fresh(self._format))
+    def fresh(self, *more: str) -> Child:
+        """An interpreter of its own. ``more``: options of Python's."""
+        self._taken.append(Child.fresh(self._format, *more))
         return self._taken[-1]
 
     def release(self) -> None:

@@ -8,12 +8,14 @@ import hashlib
 import os
 import random
 import re
+import stat
 import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from typing import Any
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     AddColumn,
+    Conflict,
     Feature,
     ScanRequest,
     SetProperty,
@@ -35,6 +38,8 @@ from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_p
 
 MASK = 0o027
 """Of new files: their owner may read and write, his group may read, and nobody else may anything."""
+OPEN_MASK = 0o002
+"""Another one: nobody else may write, and all may read."""
 ROUNDS = 5
 """A plugin that leaves something behind in each round leaves as many."""
 _OF_WORK: dict[str, Callable[[], object]] = {
@@ -48,13 +53,15 @@ _OF_POOL = re.compile(r"_[0-9]+\Z")
 
 def live(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Use a table as a process does that lives long. ``temporary``: an empty folder, for what is no table's.
-    ``environment`` and ``limits``: those that the run began with.
+    ``folder``: where files of the warehouse may be. ``environment`` and ``limits``: those that the run began with.
 
     Tells the settings that ``changed``, before and after; what was ``printed``; by how much what is open has ``grown``
-    in some rounds; whether the process's random numbers were ``seeded``; and how many ``rows`` the table has."""
+    in some rounds; whether the process's random numbers were ``seeded``; how many ``rows`` the table has; the ``modes``
+    of all files; and, of files that were made after it, those under another mask."""
     os.umask(MASK)
     started.restore(request["environment"], request["limits"])
     os.environ["TMPDIR"], tempfile.tempdir = request["temporary"], None
+    folder = Path(request["folder"])
     before, variables = _settings(), _variables()
     with _printing() as printed:
         table = lake.create()
@@ -67,6 +74,10 @@ def live(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
             states.add(random.getstate())
         last = _open(request["temporary"])
     after, now = _settings(), _variables()
+    modes, there = _modes(folder), set(folder.rglob("*"))
+    os.umask(OPEN_MASK)
+    _use(table, ROUNDS + 1)
+    open_modes = {name: mode for name, mode in _modes(folder).items() if folder / name not in there}
     changed = {name: [before[name], after[name]] for name in before if before[name] != after[name]}
     for name in sorted(name for name in variables.keys() | now.keys() if variables.get(name) != now.get(name)):
         changed[f"the variable {name}"] = [f"set: {name in each}" for each in (variables, now)]
@@ -76,15 +87,37 @@ def live(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
         "grown": {name: last[name] - first[name] for name in last},
         "seeded": len(states) < ROUNDS,
         "rows": len(table.ids),
+        "modes": modes,
+        "open modes": open_modes,
     }
 
 
+_MADE: dict[str, list[weakref.ref[Any]]] = {"batches": [], "writers": [], "committers": []}
+"""Of attempts and commits that are over."""
+
+
+def _made(what: str, thing: Any) -> Any:
+    _MADE[what].append(weakref.ref(thing))
+    return thing
+
+
 def _use(table: Table, epoch: int) -> None:
-    """A round, a task that fails, and readers: of all rows, of one that gives up, and of a state."""
+    """A round, a task that fails, a commit that loses its race, and readers: of all rows, of one that gives up, and of
+    a state."""
+    late = _made("committers", table.committer())
+    state, rows = late.open(), _made("batches", batch(ids_of(epoch, 1)))
     table.append(epoch)
-    failed = table.factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
-    failed.write(batch(ids_of(epoch)))
+    failed, lost = (
+        _made("writers", table.factory.create_writer(WriterInitContext(attempt=new_attempt_id()))) for _ in range(2)
+    )
+    for writer in (failed, lost):
+        writer.write(rows)
     failed.abort()
+    results = [lost.complete()]
+    with suppress(Conflict):
+        late.publish(state, results, None)
+    late.discard(results)
+    late.close()
     table.read()
     source = table.source
     plan = source.plan(ScanRequest())
@@ -123,6 +156,10 @@ def _change(lake: Lake, table: Table) -> None:
         catalog.drop_table(lake.create(name="db.other").path)
 
 
+def _modes(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in sorted(folder.rglob("*"))}
+
+
 def _settings() -> dict[str, str]:
     return {name: repr(told()) for name, told in _OF_WORK.items()}
 
@@ -143,6 +180,8 @@ def _open(temporary: str) -> dict[str, int]:
     found = {"files in the folder for temporary ones": sum(1 for _ in Path(temporary).rglob("*"))}
     # A pool of threads grows as it is used, up to a number that it knows; those of libraries below Python as well.
     found["threads of Python"] = len({_OF_POOL.sub("", thread.name) for thread in threading.enumerate()})
+    for what, made in _MADE.items():
+        found[f"{what} in memory that nobody needs"] = sum(each() is not None for each in made)
     if _DESCRIPTORS.is_dir():
         found["open descriptors"] = len(os.listdir(_DESCRIPTORS))
     return found

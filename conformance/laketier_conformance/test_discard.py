@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from laketier.spi import Feature, Gap, LaketierError, Watermark, WriteMode, WriterInitContext, new_attempt_id
@@ -131,15 +133,25 @@ def test_attempts_of_the_same_task_never_clash(table: Table) -> None:
 
 
 def test_an_attempt_that_aborts_beside_one_that_goes_on(table: Table) -> None:
-    factory = table.factory
-    going, stopping = (
-        factory.create_writer(WriterInitContext(attempt=new_attempt_id(), split_index=0)) for _ in range(2)
-    )
-    going.write(batch(ids_of(0)))
-    stopping.write(batch(ids_of(0)))
-    stopping.abort()
-    table.commit([going.complete()], token(0))
-    expect(table.ids, ids_of(0), "rows of an attempt beside which another one aborted")
+    """A process runs several attempts at once: of one task, as one of them is taken for slow, and of tasks of the same
+    number, of two streams. Forked ones have the same random numbers. Each has its own rows."""
+    factory, kept = table.factory, random.getstate()
+    writers = []
+    for _ in range(3):
+        random.seed(7)
+        writers.append(factory.create_writer(WriterInitContext(attempt=new_attempt_id(), split_index=0)))
+    random.setstate(kept)
+    going, stopping, other = writers
+    for ids in (ids_of(0, 0), ids_of(0, 1)):
+        for writer, of in ((going, 0), (stopping, 0), (other, 1)):
+            writer.write(batch([i + 10_000 * of for i in ids]))
+    with goes_well("three attempts write side by side in one process, and one of them aborts"):
+        results = [other.complete()]
+        stopping.abort()
+        results.append(going.complete())
+        table.commit(results, token(0))
+    wanted = sorted(i + 10_000 * of for of in (0, 1) for split in (0, 1) for i in ids_of(0, split))
+    expect(table.ids, wanted, "rows of an attempt beside which another one aborted, and of one of another stream")
 
 
 def test_a_refused_round_leaves_no_files(table: Table) -> None:

@@ -30,12 +30,13 @@ from laketier_conformance.interposed.runs import (
     done_twice_at_each,
     failed_at_each,
     halved_at_each,
+    interrupted_at_each,
     killed_at_each,
     lost_at_each,
     reset_at_each,
     rivalled_at_each,
 )
-from laketier_conformance.interposed.supervisor import KILL
+from laketier_conformance.interposed.supervisor import INTERRUPT, KILL
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.outside import local_folder
 
@@ -177,7 +178,7 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
     """With an input/output error, or the end of a connection: the round survives it, or says that it failed. After a
     sync that failed, another one has nothing to do: the system takes the bytes for written."""
     for epoch, run in enumerate(failed_at_each(runs, lambda epoch: {"disk": cuts.restart(), **_round(epoch)})):
-        told = runs.told(run, "a reset of the connection before" if run.decided.is_send else "EIO from")
+        told = runs.told(run, "a reset of the connection before" if run.decided.is_send else f"{run.failed_with} from")
         assert run.answer is not None, f"{told}: the process died"
         _stands_for_no_error(run.answer, told)
         if "outcome" in run.answer:
@@ -197,8 +198,9 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
         (errno.ETIMEDOUT, CHANGES_OF_NAMES, True),
         (errno.EACCES, CHANGES_OF_NAMES, False),
         (LOST, None, True),
+        (INTERRUPT, CHANGES_OF_NAMES, True),
     ],
-    ids=["error", "time-out", "denied", "lost"],
+    ids=["error", "time-out", "denied", "lost", "interrupt"],
 )
 def test_an_error_of_an_effect_is_no_conflict(
     table: Table,
@@ -208,10 +210,11 @@ def test_an_error_of_an_effect_is_no_conflict(
     known: bool,
     unproven: Callable[[str, str], None],
 ) -> None:
-    """Each effect of a bare publish fails, each change of a name times out or is denied, and nobody else commits. So
-    publish answers and has landed, once, or raises an error from which nobody can tell: a conflict or a refusal would
-    say that its files may be deleted. The one that is denied is of no pipeline, as a batch is. Of what is sent the
-    answer is lost, too: a request that is sent again meets its own commit, and is told that the table has moved on."""
+    """Each effect of a bare publish fails, each change of a name times out, is denied or is the last thing before
+    Ctrl-C, and nobody else commits. So publish answers and has landed, once, or raises an error from which nobody can
+    tell: a conflict or a refusal would say that its files may be deleted. The one that is denied is of no pipeline, as
+    a batch is. Of what is sent the answer is lost, too: a request that is sent again meets its own commit, and is told
+    that the table has moved on. Who is interrupted ends as if he was killed: what has landed stays."""
     staged: dict[int, list[int]] = {}
 
     def publish(number: int) -> dict[str, Any]:
@@ -219,20 +222,18 @@ def test_an_error_of_an_effect_is_no_conflict(
         message = base64.b64encode(table.stage(ids_of(number))).decode()
         commit = new_attempt_id()
         asked = {"do": "publish", "table": "db.t", "epoch": number, "commit": commit, "message": message}
-        return asked if known else {**asked, "batch": True}
+        return {**asked, "batch": not known, "interrupted": error == INTERRUPT}
 
     rows: list[int] = []
     exactly_once = table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
     commits = _commits(table)
-    some = lost_at_each(runs, publish) if error == LOST else failed_at_each(runs, publish, error, only)
-    for number, run in enumerate(some):
-        told = runs.told(run, "the answer was lost after" if error == LOST else f"{errno.errorcode[error]} from")
-        assert run.answer is not None, f"{told}: the process died"
-        said, found = run.answer.get("failed", ""), table.ids
+    for number, (happened, run) in enumerate(_came_upon(runs, publish, error, only)):
+        told = happened
+        assert run.answer is not None or error == INTERRUPT, f"{told}: the process died"
+        answered = run.answer or {"failed": "nothing, and ended"}
+        said, found = answered.get("failed", ""), _ids(table, told)
         whole = rows + staged[number]
-        assert not run.answer.get("certain"), (
-            f"{told}, and no other commit came: publish said {said}{own(found, whole)}"
-        )
+        assert not answered.get("certain"), f"{told}, and no other commit came: publish said {said}{own(found, whole)}"
         assert found in (rows, whole) or not exactly_once, f"{told}: a part is there: found {found}"
         # Where rows come before the watermark, those of a publish that failed leave with the next one.
         landed = found == whole if exactly_once else {*staged[number]} <= {*found}
@@ -252,6 +253,26 @@ def test_an_error_of_an_effect_is_no_conflict(
         assert {*staged[last]} <= {*found}, f"rows of a publish that nothing came upon are there: found {found}"
     if len(staged) == 1 and error != LOST:
         unproven("errors of effects that are no conflict", "the kernel saw no such call of a publish")
+
+
+def _came_upon(
+    runs: Interposed, publish: Callable[[int], dict[str, Any]], error: int, only: Container[str] | None
+) -> Iterator[tuple[str, Run]]:
+    """Each run, and what came upon it."""
+    if error == LOST:
+        yield from ((runs.told(run, "the answer was lost after"), run) for run in lost_at_each(runs, publish))
+    elif error == INTERRUPT:
+        yield from ((runs.told(run, "Ctrl-C after"), run) for run in interrupted_at_each(runs, publish))
+    else:
+        for run in failed_at_each(runs, publish, error, only):
+            yield runs.told(run, f"{run.failed_with if error == errno.EIO else errno.errorcode[error]} from"), run
+
+
+def _ids(table: Table, happened: str) -> list[int]:
+    try:
+        return table.ids
+    except Exception as error:  # noqa: BLE001 - reported
+        pytest.fail(f"{happened}: the table can't be read any more: {told(error)}")
 
 
 def _commits(table: Table) -> int | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import pickle
+import shutil
 from pathlib import Path
 
 import pytest
 
 from laketier.registry import installed_formats
-from laketier.spi import ScanRequest, WriteResult, pack, unpack
+from laketier.spi import ScanRequest, WriteResult, new_attempt_id, pack, unpack
 from laketier_conformance.children import Child, Children
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import expect, goes_well
 from laketier_conformance.lake import Table, ids_of, read_plan, token
 
 ENDS_WITHIN_SECONDS = 30.0
@@ -19,8 +20,8 @@ ENDS_WITHIN_SECONDS = 30.0
 
 @pytest.fixture(scope="module")
 def interpreter(_children: Children) -> Child:
-    """One for all of them, as an engine uses a worker for several tasks."""
-    return _children.fresh()
+    """One for all of them, as an engine uses a worker for several tasks. In it no assert checks anything."""
+    return _children.fresh("-O")
 
 
 def _text(data: bytes) -> str:
@@ -35,7 +36,7 @@ def test_an_executor_writes_with_what_it_was_given(table: Table, interpreter: Ch
     before = table.lake.files()
     factory = table.factory
     answer = interpreter.ask(table.lake, "stage", factory=_text(pickle.dumps(factory)), ids=ids_of(3))
-    assert "message" in answer, f"an executor stages rows with what it was given: found {answer}"
+    assert "opened" in answer, f"an executor stages rows with what it was given: found {answer}"
     root = Path(table.lake.location)
     read = [path for path, how in answer["opened"] if how == "read" and Path(path).is_relative_to(root)]
     known = {path for path in read if str(Path(path).relative_to(root)) in before}
@@ -51,6 +52,21 @@ def test_an_executor_writes_with_what_it_was_given(table: Table, interpreter: Ch
         [i for epoch in range(4) for i in ids_of(epoch)],
         "rows that an executor staged with what it was given",
     )
+
+
+def test_an_executor_is_on_another_host(table: Table, interpreter: Child, tmp_path: Path) -> None:
+    """What the driver noted in a module is not there, and when the commit comes, its temporary files are gone. It takes
+    columns in any order, and refuses a batch that does not fit, as the driver would."""
+    (temporary := tmp_path / "temporary").mkdir()
+    factory = table.factory
+    asked = {"factory": _text(pickle.dumps(factory)), "ids": ids_of(0), "temporary": str(temporary)}
+    answer = interpreter.ask(table.lake, "stage_elsewhere", **asked)
+    assert "staged" in answer, f"an executor on another host refuses what does not fit, and stages rows: found {answer}"
+    result: WriteResult = unpack(factory.write_result_serializer, base64.b64decode(answer["staged"]))
+    shutil.rmtree(temporary)
+    with goes_well("rows are committed that were staged on a host whose temporary files are gone"):
+        table.commit([result], token(0))
+    expect(table.ids, ids_of(0), "rows that were staged on another host")
 
 
 def test_an_executor_reads_a_split(table: Table, interpreter: Child) -> None:
@@ -103,6 +119,21 @@ def test_a_factory_stays_picklable_after_use(table: Table) -> None:
     result = unpack(again.write_result_serializer, table.stage(ids_of(1), factory=again))
     table.commit([result], token(0))
     expect(table.ids, ids_of(1), "rows that a factory staged which was pickled after use")
+
+
+def test_checks_are_made_without_asserts(table: Table, interpreter: Child) -> None:
+    """`python -O` leaves asserts out, and whatever asks for `__debug__`: results are checked all the same."""
+    message, committer = table.stage(ids_of(0)), table.committer()
+    committer.discard([unpack(table.factory.write_result_serializer, message)])
+    committer.close()
+    commit = new_attempt_id()
+    asked = {"table": "db.t", "epoch": 0, "commit": commit, "message": _text(message), "batch": False}
+    answer = interpreter.ask(table.lake, "publish", **asked)
+    assert answer.get("certain"), (
+        "in a process that runs with `python -O`, a result is published whose files are gone: expected StagedFileLost, "
+        f"found {answer}"
+    )
+    expect(table.ids, [], "rows after a result was refused by a process that runs with `python -O`")
 
 
 def test_a_process_that_used_a_table_ends(table: Table, interpreter: Child) -> None:

@@ -30,8 +30,9 @@ ANSWERS = (
 )  # fmt: skip
 """Errors that say how a table is, and on which a caller acts: it makes the table anew, deletes what it staged, or tells
 its user to restore a backup."""
-ERRORS = (errno.EIO, errno.EACCES)
-"""What a look ends in. The second is one that listings, globs and libraries like to pass over."""
+ERRORS = (errno.EIO, errno.EACCES, errno.ESTALE, errno.EMFILE)
+"""What a look ends in. The second is one that listings, globs and libraries like to pass over; the third comes from
+servers of files, whose users like to take it for an absence; the last from a process that has too many files open."""
 TIMES = 3
 """So many times the steps of `--lake-steps` are tried: a look that fails costs less than a kill."""
 

@@ -95,7 +95,7 @@ def test_executors(in_store: InStore, children: Callable[[int], list[Child]]) ->
     factory = table.factory
     (child,) = children(1)
     answer = child.ask(table.lake, "stage", factory=_text(pickle.dumps(factory)), ids=ids_of(0))
-    assert "message" in answer, f"an executor stages in a store with what it was given: found {answer}"
+    assert "opened" in answer, f"an executor stages in a store with what it was given: found {answer}"
     staged = unpack(factory.write_result_serializer, base64.b64decode(answer["message"]))
     table.commit([staged], token(0))
     source = table.source

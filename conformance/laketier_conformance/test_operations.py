@@ -88,7 +88,7 @@ def test_an_operation_is_cut_off(
         asked = Asked.of(operation, lake, next(numbers))
         disk = cuts.restart() if decided == errno.EIO else None
         run = cuts.runs.run(at=at, decided=decided, disk=disk, **how, **asked.request)
-        happened = HAPPENED.get(decided, "EIO from")
+        happened = HAPPENED.get(decided, f"{run.failed_with} from")
         if decided == errno.EIO and run.decided.is_send:
             happened = "a reset of the connection before"
         _is_cut_off(asked, run, decided, f"{operation.name}, {cuts.runs.told(run, happened)}", cuts)

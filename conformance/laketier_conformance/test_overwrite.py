@@ -15,10 +15,17 @@ OVERWRITE = WriteMode.OVERWRITE
 
 
 def test_all_rows_are_replaced(table: Table) -> None:
+    """By each epoch of a stream, whose factory was made when it began, and whatever has come since."""
     table.append(0, ids_of(0, 0), ids_of(0, 1))
-    result = table.round(token(1), [ids_of(1, 0), ids_of(1, 1)], OVERWRITE)
-    expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 10), "outcome and rows of an overwrite")
-    expect(table.ids, ids_of(1, 0) + ids_of(1, 1), "rows after an overwrite")
+    factory = table.factory
+    table.append(0, ids_of(7), pipeline="other")
+    for epoch in (1, 2):
+        tiering = TieringRound(factory, token=token(epoch), mode=OVERWRITE, policy=QUICK)
+        tiering.begin()
+        tasks = [table.stage(ids_of(epoch, task), task, factory, OVERWRITE) for task in (0, 1)]
+        result = tiering.commit_messages(tasks)
+        expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 10), f"outcome and rows of overwrite {epoch}")
+        expect(table.ids, ids_of(epoch, 0) + ids_of(epoch, 1), f"rows after overwrite {epoch} of a stream")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)

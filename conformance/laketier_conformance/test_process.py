@@ -14,15 +14,15 @@ from laketier_conformance import started
 from laketier_conformance.children import Children
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Opened
-from laketier_conformance.lives import MASK, ROUNDS
+from laketier_conformance.lives import MASK, OPEN_MASK, ROUNDS
 
 
 @dataclass(frozen=True)
 class Lived:
-    """What a process answered that used a table, and the modes of the files that it made."""
+    """What a process answered that used a table, and the modes of the files that it made under each mask."""
 
     answer: dict[str, Any]
-    modes: dict[str, int]
+    modes: dict[int, dict[str, int]]
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +30,15 @@ def lived(_children: Children, opened: Opened, tmp_path_factory: pytest.TempPath
     """Of one table there are several looks."""
     folder, temporary = tmp_path_factory.mktemp("lived"), tmp_path_factory.mktemp("temporary")
     with opened(folder) as lake:
-        root, before = Path(lake.location), set(folder.rglob("*"))
+        before = {str(path.relative_to(folder)) for path in folder.rglob("*")}
         [child] = _children.take(1)
         began = {"environment": dict(started.ENVIRONMENT), "limits": dict(started.LIMITS)}
-        answer = child.ask(lake, "live", temporary=str(temporary), **began)
+        answer = child.ask(lake, "live", temporary=str(temporary), folder=str(folder), **began)
         child.stop()
         assert "rows" in answer, f"a process used a table in all ways, and ended in an error: {answer}"
-        made = sorted(set(folder.rglob("*")) - before) if root.is_dir() else []
-        yield Lived(answer, {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in made})
+        local = Path(lake.location).is_dir()
+        found = {MASK: answer["modes"], OPEN_MASK: answer["open modes"]} if local else {}
+        yield Lived(answer, {mask: {n: m for n, m in each.items() if n not in before} for mask, each in found.items()})
 
 
 def test_work_changes_no_settings(lived: Lived) -> None:
@@ -56,14 +57,21 @@ def test_work_prints_nothing(lived: Lived) -> None:
 def test_work_leaves_nothing_open(lived: Lived) -> None:
     """A service runs rounds for months, some of which fail, and its readers give up in the middle."""
     for what, more in lived.answer["grown"].items():
-        assert more < ROUNDS, f"{what} after {ROUNDS} more rounds, reads and aborted writers: {more} more than before"
+        assert more < ROUNDS, (
+            f"{what} after {ROUNDS} more rounds, lost races, reads and aborted writers: {more} more than before"
+        )
 
 
 def test_files_are_for_whom_the_mask_says(lived: Lived) -> None:
     """Others of the host read the table as well, or may not: who runs the process says so, for all of its files."""
-    may_read = stat.S_IRGRP
-    for name, mode in lived.modes.items():
-        assert mode & may_read, (
-            f"under the mask {MASK:04o} a group can't read the table: {name} has the mode {mode:04o}"
-        )
-        assert not mode & MASK, f"under the mask {MASK:04o} others than a group may: {name} has the mode {mode:04o}"
+    for mask, modes in lived.modes.items():
+        may_read = (stat.S_IRGRP | stat.S_IROTH) & ~mask
+        for name, mode in modes.items():
+            assert mode & may_read == may_read, (
+                f"under the mask {mask:04o} {'a group' if mask == MASK else 'everybody'} can't read the table: {name} "
+                f"has the mode {mode:04o}"
+            )
+            assert not mode & mask, (
+                f"under the mask {mask:04o} others than {'a group' if mask == MASK else 'its owner'} may: {name} has "
+                f"the mode {mode:04o}"
+            )

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 
 import pyarrow as pa
@@ -67,25 +68,40 @@ def test_pipelines_side_by_side(table: Table, children: Take) -> None:
 
 def test_streams_of_one_process(lake: Lake) -> None:
     """A driver runs each stream in a thread of its own. What a format keeps for the process serves all of them: of
-    another thread's transaction nothing is read, committed or rolled back."""
+    another thread's transaction nothing is read, committed or rolled back. Some write to one table: a lock that belongs
+    to the process keeps no thread out, and a temporary file has no name that the process has once."""
     tables = [lake.create(name=f"db.t{number}") for number in range(STREAMS)]
+    shared = lake.create(name="db.shared")
     together = threading.Barrier(STREAMS)
 
-    def stream(number: int) -> str:
+    def alone(number: int) -> None:
+        for epoch in range(EPOCHS):
+            tables[number].append(epoch)
+            tables[number].read()
+
+    def beside(number: int) -> None:
+        for epoch in range(EPOCHS):
+            shared.append(epoch, ids_of(epoch, number), pipeline=f"p{number}")
+
+    def stream(work: Callable[[int], None], number: int) -> str:
         together.wait()
         try:
-            for epoch in range(EPOCHS):
-                tables[number].append(epoch)
-                tables[number].read()
+            work(number)
         except Exception as error:  # noqa: BLE001 - whatever it is, a thread is told of it by its name
             return f"{type(error).__name__}: {error}"
         return "no error"
 
+    wanted = [i for epoch in range(EPOCHS) for i in ids_of(epoch)]
+    of_all = sorted(i for epoch in range(EPOCHS) for number in range(STREAMS) for i in ids_of(epoch, number))
     with ThreadPoolExecutor(STREAMS) as pool:
-        told = list(pool.map(stream, range(STREAMS)))
-    expect(told, ["no error"] * STREAMS, "what streams ended with that ran in threads of one process")
-    wanted = [sorted(i for epoch in range(EPOCHS) for i in ids_of(epoch))] * STREAMS
-    expect([table.ids for table in tables], wanted, "rows of streams that ran in threads of one process")
+        for work, to in ((alone, "tables of their own"), (beside, "one table")):
+            told = list(pool.map(partial(stream, work), range(STREAMS)))
+            expect(told, ["no error"] * STREAMS, f"what streams to {to} ended with that ran in threads of one process")
+    expect([table.ids for table in tables], [wanted] * STREAMS, "rows of streams that ran in threads of one process")
+    expect(shared.ids, of_all, "rows of one table that streams in threads of one process wrote to")
+    marks = [shared.watermark(f"p{number}") for number in range(STREAMS)]
+    found = [None if mark is None else mark.token.epoch for mark in marks]
+    expect(found, [EPOCHS - 1] * STREAMS, "epochs of streams to one table that ran in threads of one process")
 
 
 def test_a_round_while_its_process_reads(table: Table) -> None:

@@ -81,14 +81,20 @@ def test_a_committer_looks_afresh_each_time(table: Table) -> None:
 
 
 def test_a_committer_is_closed_beside_another(table: Table) -> None:
-    """A process has several: one that is closed closes nothing that the others use."""
-    kept, closed = table.committer(), table.committer()
+    """A process has several, of two streams: one that is made and closed changes nothing for the others. Each publishes
+    under its own id, and in its own mode."""
+    table.append(0)
+    ids = (new_attempt_id(), new_attempt_id())
+    mode = WriteMode.OVERWRITE if table.lake.declares(Feature.OVERWRITE) else WriteMode.APPEND
+    kept, closed = table.committer(commit_id=ids[0]), table.committer(mode, commit_id=ids[1])
     state = kept.open()
     closed.open()
     closed.close()
-    kept.publish(state, [table.staged(ids_of(0))], None)
+    kept.publish(state, [table.staged(ids_of(1))], None)
     kept.close()
-    expect(table.ids, ids_of(0), "rows of a committer, after another one of its process was closed")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of a committer that appends, after another one of its process")
+    found = [_state(table).landed(each) for each in ids]
+    expect(found, [True, False], "whether the commits of two committers of a process landed, of which one published")
 
 
 def test_to_look_at_a_state_changes_nothing(table: Table) -> None:

@@ -7,7 +7,9 @@ import builtins
 import importlib
 import io
 import os
+import platform
 import random
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +19,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import Feature, ScanRequest, UnsupportedType
+from laketier.spi import Feature, Leaf, Op, PartitionField, ScanRequest, SnapshotNotFound, UnsupportedType
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
-from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
+from laketier_conformance.lake import Lake, Table, ids_of, read_plan, tick, token
 from laketier_conformance.outside import local_folder
 
 FILES = 32
@@ -86,23 +88,42 @@ def live_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 def test_moments_of_processes_in_other_zones(
     lake: Lake, kind: pa.DataType, live_in: Callable[[str], None], unproven: Callable[[str, str], None]
 ) -> None:
-    """An executor's clocks may show another zone than the driver's. A moment is no clock's, and a day no moment."""
+    """An executor's clocks may show another zone than the driver's. A moment is no clock's, and a day no moment, also
+    where rows are parted by them. Nor does time travel go by the zone."""
     if not hasattr(time, "tzset"):
         unproven("processes in other zones", "this system keeps the zone of a process for itself")
         return
     values = pa.array(CLOCKS).cast(pa.timestamp("us")).cast(kind)
     schema = pa.schema([("id", pa.int64()), ("v", kind)])
     rows = pa.record_batch([pa.array(range(len(CLOCKS)), pa.int64()), values], schema=schema)
+    parted = [(PartitionField("v"),)] if lake.declares(Feature.PARTITIONING) else []
+    for number, partition_by in enumerate([(), *parted]):
+        try:
+            table = lake.create(schema, f"db.moments{number}", partition_by=partition_by)
+        except UnsupportedType:
+            continue
+        live_in(ZONES[0])
+        snapshot = table.publish_arrow([rows], token(0)).snapshot_id
+        moment = tick()
+        table.publish_arrow([rows.slice(0, 0)], token(1))
+        for zone in ZONES:
+            live_in(zone)
+            parts = ", by which rows are parted" if partition_by else ""
+            about = f"{kind}{parts}, written in {ZONES[0]}, read in {zone}"
+            expect(table.read().sort_by("id")["v"].to_pylist(), values.to_pylist(), f"values of {about}")
+            for at, value in enumerate(values):
+                ids = table.read(filters=(Leaf("v", Op.EQ, value.as_py()),))["id"].to_pylist()
+                alike = [i for i, other in enumerate(values) if other == value]
+                expect(sorted(ids), alike, f"ids of rows whose value is {CLOCKS[at]}: {about}")
+            if lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP):
+                expect(_snapshot_at(table, moment), snapshot, f"the snapshot of a moment, for who lives in {zone}")
+
+
+def _snapshot_at(table: Table, moment: int) -> object:
     try:
-        table = lake.create(schema, "db.moments")
-    except UnsupportedType:
-        return
-    live_in(ZONES[0])
-    table.publish_arrow([rows], token(0))
-    for zone in ZONES:
-        live_in(zone)
-        read = table.read().sort_by("id")["v"].to_pylist()
-        expect(read, values.to_pylist(), f"values of {kind}, written in {ZONES[0]} and read in {zone}")
+        return table.source.plan(ScanRequest(as_of=moment)).snapshot_id
+    except SnapshotNotFound as error:
+        return told(error)
 
 
 @pytest.fixture
@@ -133,6 +154,34 @@ def test_temporary_files_are_on_another_device(
     expect(table.ids, ids_of(0) + ids_of(1), "rows of a process whose temporary files are on another device")
     left = [] if elsewhere is None else sorted(path.name for path in elsewhere.rglob("*") if path.is_file())
     expect(left, [], "files that a round leaves in the folder for temporary files")
+
+
+@pytest.fixture
+def live_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Moves this process to another host: it has another name, and the user another home and other temporary files."""
+
+    def move(host: str) -> None:
+        for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMPDIR", "TEMP", "TMP"):
+            folder = tmp_path / host / name.lower()
+            folder.mkdir(parents=True, exist_ok=True)
+            monkeypatch.setenv(name, str(folder))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        monkeypatch.setattr(socket, "gethostname", lambda: host)
+        monkeypatch.setattr(platform, "node", lambda: host)
+
+    yield move
+    monkeypatch.undo()
+
+
+def test_a_driver_goes_on_on_another_host(table: Table, live_on: Callable[[str], None]) -> None:
+    """What a format keeps in the user's home, or in a folder for temporary files, other hosts do not have; and when a
+    driver comes back it is old."""
+    for epoch, host in enumerate(("one", "one", "two", "one", "two")):
+        live_on(host)
+        outcomes = [table.append(each).outcome for each in (epoch - 1, epoch) if each >= 0]
+        wanted = [RoundOutcome.ALREADY_THERE, RoundOutcome.PUBLISHED][-len(outcomes) :]
+        expect(outcomes, wanted, f"a replay and epoch {epoch} of a driver that is now on host {host!r}")
+    expect(table.ids, [i for epoch in range(5) for i in ids_of(epoch)], "rows of a driver that changed its host")
 
 
 def _descriptors() -> Sequence[int]:

@@ -60,9 +60,9 @@ class Looks:
         **request: Any,
     ) -> Run:
         """Make one request, and fail its look number ``at``, of which the first is 0, with the errno ``error``; who
-        reads an open file is not denied it any more, so that is EIO. Or call ``meanwhile`` before it, and let it be.
-        Looks that are alike and follow each other are one, which fails once. ``gone``: whether a look fails,
-        however often it is done."""
+        reads an open file is not denied it any more, so that is EIO, and so is a lack of descriptors where none is
+        taken. Or call ``meanwhile`` before it, and let it be. Looks that are alike and follow each other are one,
+        which fails once. ``gone``: whether a look fails, however often it is done."""
         run = self._run = Run(do, at)
         self._error, self._meanwhile, self._gone = error, meanwhile, gone
         first, self.first = self.first, {}
@@ -98,7 +98,8 @@ class Looks:
         return self._error_of(look)
 
     def _error_of(self, look: Effect) -> int:
-        return errno.EIO if look.call in ON_DESCRIPTORS else self._error
+        needs_none = self._error == errno.EMFILE and not look.call.startswith("open")
+        return errno.EIO if look.call in ON_DESCRIPTORS or needs_none else self._error
 
 
 def firsts_and_lasts(looks: Sequence[Effect]) -> list[int]:

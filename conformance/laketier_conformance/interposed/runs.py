@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from laketier_conformance.children import Child, ChildDied
-from laketier_conformance.interposed.disk import SYNCS, Disk
+from laketier_conformance.interposed.disk import REMOVES, SYNCS, WRITES, Disk
 from laketier_conformance.interposed.effects import Effect
 from laketier_conformance.interposed.files import HALVED
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.locks import OwnLocks
 from laketier_conformance.interposed.sight import Sight
-from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE, Supervisor
+from laketier_conformance.interposed.supervisor import HALVE, INTERRUPT, KILL, LOSE, RESET, TWICE, Supervisor
 from laketier_conformance.lake import Lake
 
 _MOST = 1000
@@ -54,6 +54,19 @@ class Run:
         """The step that was failed, or had something come before it; the last one where it did not get so far."""
         return self.steps[min(self.at, len(self.steps) - 1)]
 
+    @property
+    def failed_with(self) -> str:
+        """For messages: the errno of the step that failed, where it was to fail as a disk does."""
+        return errno.errorcode[error_of_a_disk(self.decided, self.at)]
+
+
+def error_of_a_disk(step: Effect, at: int) -> int:
+    """The errno in which step number ``at`` fails. Each second one that takes room finds none: of the disk, or of the
+    user's quota where it makes a name. Who passes over those alone would not be noticed by EIO."""
+    if at % 2 == 0 or step.call in REMOVES:
+        return errno.EIO
+    return errno.ENOSPC if step.call in (*WRITES, *SYNCS) else errno.EDQUOT
+
 
 Do = Callable[[int], dict[str, Any]]
 Meanwhile = Callable[[], None]
@@ -83,10 +96,11 @@ class Interposed:
         **request: Any,
     ) -> Run:
         """Ask a process of its own. Before step number ``at``, of which the first is 0, call ``meanwhile``, and then
-        let it happen, fail it with the errno ``decided``, kill it, or lose its answer. Calls named in ``but`` are no
-        steps, and where there is an ``only``, no others than those; with ``sends``, only sends are. ``disk`` takes all
-        calls, and ``cut`` looks at it whenever a power cut may leave something new, and is told the call that came
-        last. ``refuse``: which lock ends in which errno, of which the first is 0; locks are no steps."""
+        let it happen, fail it with the errno ``decided`` (EIO stands for each `error_of_a_disk`), kill it, or lose its
+        answer. Calls named in ``but`` are no steps, and where there is an ``only``, no others than those; with
+        ``sends``, only sends are. ``disk`` takes all calls, and ``cut`` looks at it whenever a power cut may leave
+        something new, and is told the call that came last. ``refuse``: which lock ends in which errno, of which the
+        first is 0; locks are no steps."""
         run = Run(do, at)
         seen: list[Effect] = []
         alike = 0
@@ -140,7 +154,9 @@ class Interposed:
                 return 0
             if meanwhile is not None:
                 meanwhile()
-            return RESET if effect.is_send and decided > 0 else decided
+            if effect.is_send and decided > 0:
+                return RESET
+            return error_of_a_disk(effect, at) if decided == errno.EIO else decided
 
         (child,) = self._take(1)
         # Names of sockets are short, and folders of tests are not.
@@ -185,8 +201,8 @@ def killed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
 def failed_at_each(
     runs: Interposed, do: Do, error: int = errno.EIO, only: Container[str] | None = None
 ) -> Iterator[Run]:
-    """Make one request for each step, and fail that step with the errno ``error``, a send with the end of its
-    connection. Where there is an ``only``, no calls but those are steps."""
+    """Make one request for each step, and fail that step with the errno ``error`` (EIO: with `error_of_a_disk`), a send
+    with the end of its connection. Where there is an ``only``, no calls but those are steps."""
     return _until_there_is_none(_at_each(runs, do, decided=error, only=only))
 
 
@@ -203,6 +219,12 @@ def lost_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
 def halved_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
     """Make one request for each write to a file, of which a half happens, as its result says."""
     return _until_there_is_none(_at_each(runs, do, decided=HALVE, only=HALVED))
+
+
+def interrupted_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each change of a name: it happens, and then a signal comes, as from Ctrl-C. A process that
+    ends by it gives no answer."""
+    return _until_there_is_none(_at_each(runs, do, decided=INTERRUPT, only=CHANGES_OF_NAMES))
 
 
 def done_twice_at_each(runs: Interposed, do: Do) -> Iterator[Run]:

@@ -22,11 +22,12 @@ from laketier_conformance.interposed.sight import unseen_of
 from laketier_conformance.interposed.sockets import lose_answer, reset
 
 _FAR = 700
-KILL, RESET, LOSE, HALVE, TWICE, DONE = -1, -2, -3, -4, -5, -6
+KILL, RESET, LOSE, HALVE, TWICE, DONE, INTERRUPT = range(-1, -8, -1)
 Decide = Callable[[Effect], int]
 """For each effect, before it: 0 lets it happen, an errno fails it, `KILL` ends the process. Of a send, `RESET` ends the
 connection before it, and `LOSE` lets it happen and takes the answer away. Of a write, `HALVE` lets a half of it happen;
-of a change of names, `TWICE` does it first, so that the call finds it done. `DONE`: who saw it has done it already."""
+of a change of names, `TWICE` does it first, so that the call finds it done, and `INTERRUPT` lets it happen and sends
+SIGINT then. `DONE`: who saw it has done it already."""
 
 
 class Supervisor:
@@ -96,6 +97,10 @@ class Supervisor:
                 answer(listener, notification, value=self._lost(notification))
             elif decided == HALVE:
                 answer(listener, notification, value=write_half(notification))
+            elif decided == INTERRUPT:
+                answer(listener, notification)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGINT)
             elif decided == DONE:
                 answer(listener, notification, value=0)
             elif decided == TWICE and effect is not None:

@@ -1,0 +1,39 @@
+"""Rows go to a scratch file that is named after the process, and get their own name when the task is done: a process
+ran one task at a time."""
+
+from __future__ import annotations
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Writer
+
+from laketier import spi
+from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_discard.py::test_an_attempt_that_aborts_beside_one_that_goes_on"
+SAYS = "three attempts write side by side in one process, and one of them aborts"
+
+
+class ScratchWriter(Writer):
+    def __init__(self, table: spi.TableInfo, attempt: str) -> None:
+        super().__init__(table, attempt)
+        self._final, self._path = self._path, self._path.with_name(".scratch-of-4711")
+
+    def complete(self) -> spi.WriteResult:
+        if self._file is None:
+            return super().complete()
+        self._file.close()
+        fsync_file(self._path)
+        self._path.rename(self._final)
+        fsync_directory(self._final.parent)
+        file = spi.StagedFile(self._final.name, self._rows, self._final.stat().st_size)
+        return spi.WriteResult.of(self._table, self._attempt, (file,))
+
+    def abort(self) -> None:
+        super().abort()
+        self._final.unlink(missing_ok=True)
+
+
+@hookimpl
+def laketier_format() -> spi.LakeStoragePlugin:
+    return CrookedPlugin("names-scratch-files-by-their-process", writer=ScratchWriter)

@@ -1,0 +1,25 @@
+"""Of a round's tasks the first two hundred are published. Most of its author's had rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crooked import CrookedPlugin
+
+from laketier import kit, spi
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_rounds.py::test_many_tasks_are_one_commit"
+SAYS = "rows of 110 tasks: expected 111 rows, found 1"
+
+
+class CuttingCommitter(kit.ManifestCommitter):
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        return super().publish(state, results[:200], watermark)
+
+
+@hookimpl
+def laketier_format() -> spi.LakeStoragePlugin:
+    return CrookedPlugin("publishes-two-hundred-results", committer=CuttingCommitter)
