@@ -6,6 +6,7 @@ themselves: in a warehouse that is none of a local disk, there is nothing to cut
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,13 +29,14 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
-from laketier_conformance.interposed.runs import spread
+from laketier_conformance.interposed.runs import TooManySteps, spread
 from laketier_conformance.interposed.supervisor import KILL
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 from laketier_conformance.seen import seen
 from laketier_conformance.suite import REFUSED
 from laketier_conformance.weigh import MANY
 
+Unproven = Callable[[str, str], None]
 EPOCHS = 2
 LAST = 4
 SPREAD = 16
@@ -105,9 +107,14 @@ def test_what_was_answered_survives(cuts: PowerCuts) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_each_file_of_a_large_task_survives(cuts: PowerCuts, lake: Lake) -> None:
-    """A writer that begins a new file when one is large syncs each of them, not the last one alone."""
-    answer = cuts.ask("round_of_many", table="db.t", epoch=0, alone=False).answer
+def test_each_file_of_a_large_task_survives(cuts: PowerCuts, lake: Lake, unproven: Unproven) -> None:
+    """A writer that begins a new file when one is large syncs each of them, not the last one alone. A database that
+    changes its pages in their places, and notes each before, takes too many steps to look at."""
+    try:
+        answer = cuts.ask("round_of_many", table="db.t", epoch=0, alone=False).answer
+    except TooManySteps:
+        unproven("power cuts after a large task", "it takes more steps than the suite looks at")
+        return
     expect(answer, {"outcome": RoundOutcome.PUBLISHED.value, "rows": MANY}, f"a task of {MANY} rows is published")
     cut = cuts.after[-1]
     cuts.put_back(cut.tree)

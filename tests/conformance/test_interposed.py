@@ -18,9 +18,11 @@ from pathlib import Path
 
 import pytest
 
+from laketier_conformance import test_power
 from laketier_conformance.interposed import Effect, Supervisor, why_not
 from laketier_conformance.interposed.effects import is_nowhere
 from laketier_conformance.interposed.locks import OwnLocks
+from laketier_conformance.interposed.runs import TooManySteps
 from laketier_conformance.interposed.sight import Sight
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
 
@@ -399,3 +401,15 @@ def test_a_lock_is_refused(tmp_path: Path) -> None:
     code = "import fcntl; fcntl.flock(open('there', 'w'), fcntl.LOCK_EX)"
     done = supervised(tmp_path, code, lambda effect: errno.ENOLCK if effect.is_lock else 0)
     assert "No locks available" in done.stderr
+
+
+def test_a_task_of_too_many_steps_is_not_shown() -> None:
+    """A database that changes its pages in their places is no loop: it writes each page down first."""
+
+    class Cuts:
+        def ask(self, *_: object, **__: object) -> None:
+            raise TooManySteps("it was killed")
+
+    told: list[str] = []
+    test_power.test_each_file_of_a_large_task_survives(Cuts(), None, lambda what, _: told.append(what))  # type: ignore[arg-type]
+    assert told == ["power cuts after a large task"]

@@ -21,10 +21,14 @@ from laketier_conformance.interposed.supervisor import HALVE, INTERRUPT, KILL, L
 from laketier_conformance.lake import Lake
 
 _MOST = 1000
-"""Steps of one request. More are a loop."""
+"""Steps of one request. More are a loop, where it is not of very many rows."""
 _EACH, _SOME, _LAST = 100, 25, 10
 """Of the steps of a request the first ones are decided on each, then about so many, then the last ones each."""
 NOWHERE = -1
+
+
+class TooManySteps(AssertionError):
+    """A request was killed, as it took more steps than the suite looks at."""
 
 
 @dataclass
@@ -172,7 +176,8 @@ class Interposed:
             self.sight.kinds["answers lost"] += by.lost
         if not {"failed", "refused"} & (run.answer or {"failed": ""}).keys():
             self.sight.ended(do, seen, by.before)
-        assert len(run.steps) <= _MOST, f"{do} has no end: {run.last.below(self._lake.location)}"
+        if len(run.steps) > _MOST:
+            raise TooManySteps(f"{do} has no end: it was killed at step {_MOST}, {run.last.below(self._lake.location)}")
         return run
 
     def told(self, run: Run, happened: str) -> str:
