@@ -13,6 +13,8 @@ from laketier_lance.options import LanceOptions
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
 from laketier_lance.versions import versions_of
 
+_UNKNOWN = "unknown"
+
 
 @dataclass(frozen=True)
 class LanceHistory(LakeHistory):
@@ -28,12 +30,13 @@ class LanceHistory(LakeHistory):
         for version in versions_of(dataset)[::-1][:limit]:
             transaction = read_transaction(dataset, version)
             properties = (transaction.transaction_properties if transaction is not None else None) or {}
-            operation = "unknown" if transaction is None else type(transaction.operation).__name__.lower()
+            # pylance has no class for some operations, and gives the one that all others are made of.
+            name = _UNKNOWN if transaction is None else type(transaction.operation).__name__.lower()
             found.append(
                 SnapshotInfo(
                     snapshot_id=version,
                     committed_at=committed_at(location, storage, version),
-                    operation=operation,
+                    operation=_UNKNOWN if name == "baseoperation" else name,
                     rows=_integer(properties.get(ROWS)),
                     pipeline=properties.get(PIPELINE),
                     epoch=_integer(properties.get(EPOCH)),

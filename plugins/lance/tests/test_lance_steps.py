@@ -842,6 +842,15 @@ def test_a_history_is_of_all_that_can_be_read(table: Any) -> None:
     assert history.snapshots(9)[1].committed_at < history.snapshots(9)[0].committed_at
 
 
+def test_what_pylance_has_no_class_for_is_unknown(table: Any) -> None:
+    for epoch in range(2):
+        table.append(epoch, epoch)
+    table.foreign("index")
+    table.open().optimize.compact_files(defer_index_remap=True)
+    told = [each.operation for each in table.storage.history(table.info).snapshots(9)]
+    assert told == ["rewrite", "unknown", "createindex", "merge", "merge", "overwrite"]
+
+
 def test_a_version_without_a_transaction_is_in_the_history(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("laketier_lance.history.read_transaction", lambda *_: None)
     (only,) = table.storage.history(table.info).snapshots(9)
