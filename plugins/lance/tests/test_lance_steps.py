@@ -678,6 +678,20 @@ def test_a_drop_of_what_others_dropped(table: Any, monkeypatch: pytest.MonkeyPat
         catalog.drop_table(table.path)
 
 
+def test_a_table_inside_of_another_is_not_dropped_with_it(table: Any) -> None:
+    """A branch is one, too, and goes with the table."""
+    table.append(0, 1)
+    table.open().create_branch("b", 2)
+    inside = Path(table.location, "theirs", "x.lance", "_versions")
+    inside.mkdir(parents=True)
+    with pytest.raises(IncompatibleTable, match="another table is inside"):
+        table.storage.catalog().drop_table(table.path)
+    assert inside.is_dir()
+    inside.rmdir()
+    table.storage.catalog().drop_table(table.path)
+    assert not Path(table.location).exists()
+
+
 def test_a_drop_in_a_store_is_lances_own(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(catalog_module, "open_dataset", lambda *given: asked.append(given))
