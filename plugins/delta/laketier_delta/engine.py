@@ -211,6 +211,8 @@ def _opened(location: Location, version: int | None) -> DeltaTable:
             if not _log_is_there(location):
                 raise _not_there(location) from error
             if not left:
+                if version is not None:
+                    raise  # nothing is left of one that was cleaned up: whoever asked tells it from damage
                 raise TableError(
                     "delta-rs finds no table, and the Delta log is there",
                     where=location.uri,
