@@ -6,7 +6,7 @@ import json
 import selectors
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 from laketier_conformance.forks import Forked, Forks
@@ -24,10 +24,10 @@ class Child:
         self._buffer = b""
 
     @classmethod
-    def fresh(cls, format: str, *more: str) -> Child:
+    def fresh(cls, format: str, *more: str, environment: Mapping[str, str] | None = None) -> Child:
         """An interpreter of its own, that has imported nothing but the plugin. ``more``: options of Python's."""
-        command = [sys.executable, *more, "-m", _SERVED, format]
-        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
+        command, pipe = [sys.executable, *more, "-m", _SERVED, format], subprocess.PIPE
+        return cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, env=environment))
 
     def ask(self, lake: Lake, do: str, **request: Any) -> dict[str, Any]:
         """Ask and wait for the answer."""
@@ -130,9 +130,9 @@ class Children:
             self._forks.warm(answer.get("modules", ()), ready=f"{_SERVED}:make_ready")
         return self._take(count)
 
-    def fresh(self, *more: str) -> Child:
+    def fresh(self, *more: str, environment: Mapping[str, str] | None = None) -> Child:
         """An interpreter of its own. ``more``: options of Python's."""
-        self._taken.append(Child.fresh(self._format, *more))
+        self._taken.append(Child.fresh(self._format, *more, environment=environment))
         return self._taken[-1]
 
     def release(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -106,6 +106,13 @@ def children(_children: Children) -> Iterator[Callable[[int], list[Child]]]:
 def interpreter(_children: Children) -> Iterator[Child]:
     """Another process that has imported the plugin and nothing more; it ends with the test."""
     yield _children.fresh()
+    _children.release()
+
+
+@pytest.fixture
+def hosts(_children: Children) -> Iterator[Callable[[Mapping[str, str]], Child]]:
+    """Gives interpreters of an environment of their own; they end with the test."""
+    yield lambda environment: _children.fresh(environment=environment)
     _children.release()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dates
+import glob
 import importlib.metadata
 import itertools
+import os
 import sys
 import time
 from collections.abc import Container, Iterator
@@ -17,6 +19,25 @@ from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Table
 
 _now, _time, _time_ns = dates.datetime.now, time.time, time.time_ns
+
+
+LIBRARY = "libfaketimeMT.so.1"
+MISSING = f"{LIBRARY} is not here, by which libraries of other languages read another clock: install libfaketime"
+
+
+def shifting_library() -> str | None:
+    """Where libfaketime is: where Linux's distributions put it, or on the path of libraries."""
+    usual = ("/usr/lib/*/faketime", "/usr/lib*/faketime", "/usr/local/lib/faketime")
+    folders = [*usual, *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))]
+    return next((file for folder in folders for file in glob.glob(f"{folder}/{LIBRARY}")), None)
+
+
+def of_another_time(days: int) -> dict[str, str]:
+    """The environment of a process whose whole clock is so many days ahead, to whatever language. Files are dated by
+    the kernel, as ever. Ask `shifting_library` first."""
+    library = shifting_library()
+    assert library is not None, MISSING
+    return {**os.environ, "LD_PRELOAD": library, "FAKETIME": f"{days:+}d", "NO_FAKE_STAT": "1"}
 
 
 class _AnyDatetime(type):

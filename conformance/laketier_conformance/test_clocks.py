@@ -1,14 +1,17 @@
 """Hosts whose clocks are days off: they cost no row, and stop no round that begins afterwards.
 
 `laketier.spi.host_time` is what is wrong here, in turn for whoever stages, publishes and collects; and in two tests the
-clock that Python gives to the plugin's own modules, too. What a library takes from its own clock is not.
+clock that Python gives to the plugin's own modules, too. What a library takes from its own clock is not, but in one
+test, where libfaketime is there.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,9 +21,10 @@ from laketier.spi import AddColumn, Collected, Feature, OrphanFile, host_time, n
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
-from laketier_conformance.host_clocks import off, packages
+from laketier_conformance.host_clocks import MISSING, of_another_time, off, packages, shifting_library
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
 DAY = 86_400_000
@@ -76,6 +80,33 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
                 found = sorted(table.read(as_of=line.committed_at)["id"].to_pylist())
                 expected = snapshots[newest_at[line.committed_at]]
                 expect(found, expected, f"the moment of snapshot {line.snapshot_id} is read, as of its newest commit")
+
+
+def test_rounds_of_a_host_whose_whole_clock_is_set_back(
+    table: Table, hosts: Callable[[Mapping[str, str]], Child], unproven: Callable[[str, str], None]
+) -> None:
+    """Also to libraries of other languages, and to a database: whoever orders commits by what those tell takes the
+    newest for an old one."""
+    if shifting_library() is None:
+        unproven("clocks that libraries read", MISSING)
+        return
+    table.append(0)
+    back = hosts(of_another_time(-10))
+    asked: dict[str, Any] = {"table": "db.t", "pipeline": "p"}
+    told = "a round of a host whose whole clock is ten days behind"
+    for epoch, outcome in ((1, "PUBLISHED"), (1, "ALREADY_THERE"), (2, "PUBLISHED")):
+        answer = back.ask(table.lake, "round", epoch=epoch, tasks=[ids_of(epoch)], **asked)
+        expect(answer.get("outcome", answer), outcome, f"the outcome of epoch {epoch}, {told}")
+        rows = [i for before in range(epoch + 1) for i in ids_of(before)]
+        expect(table.ids, rows, f"rows after epoch {epoch}, {told}")
+    snapshot = table.info.snapshot_id
+    expect(table.append(2).outcome, RoundOutcome.ALREADY_THERE, f"the outcome of a replay after {told}")
+    expect(table.append(3).outcome, RoundOutcome.PUBLISHED, f"the outcome of the next round after {told}")
+    rows = [i for epoch in range(4) for i in ids_of(epoch)]
+    expect(table.ids, rows, f"rows of the next round after {told}")
+    if table.lake.declares(Feature.HISTORY):
+        history = table.history.snapshots(2)
+        expect([line.snapshot_id for line in history], [table.info.snapshot_id, snapshot], f"the history after {told}")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)

@@ -58,6 +58,31 @@ def drop_commit(checkpoint: Path, epoch: int) -> None:
     (checkpoint / "commits" / str(epoch)).unlink()
 
 
+def test_a_batch_that_overwrites(run_batches: Run, spark: SparkSession, landing: Landing, tmp_path: Path) -> None:
+    """Each takes the place of all rows, and a replay of none."""
+    target = Target(tmp_path, "localfile")
+    outcomes: list[RoundOutcome] = []
+
+    def body(df: DataFrame, batch_id: int) -> None:
+        options = target.options(pipeline="events-v1")
+        outcomes.append(laketier.spark.write_batch(df, batch_id, options, mode="overwrite").outcome)
+
+    landing.land(1)
+    run_batches(landing, target.checkpoint, body)
+    first = landing.ids
+    landing.land(1)
+    run_batches(landing, target.checkpoint, body)
+    last = sorted({*landing.ids} - {*first})
+    assert target.ids(spark) == last
+    drop_commit(target.checkpoint, 1)
+    run_batches(landing, target.checkpoint, body)
+    assert outcomes == [RoundOutcome.PUBLISHED, RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE]
+    assert target.ids(spark) == last
+    rows = spark.createDataFrame([], COLUMNS)
+    with pytest.raises(ConfigError, match="mode"):
+        laketier.spark.write_batch(rows, 0, target.options(pipeline="events-v1"), mode="replace")
+
+
 @pytest.mark.quick_on("iceberg", "localfile")
 def test_rows_arrive_once_whatever_becomes_of_the_checkpoint(
     run_batches: Run, spark: SparkSession, landing: Landing, each_target: Target

@@ -84,6 +84,14 @@ def test_many_queries_are_answered_as_each_alone(spark: SparkSession, target: Ta
     ]
     assert sorted(found) == sorted(expected)
     assert len(expected) > 25
+    few = (Leaf("id", Op.LT, 40),)
+    found = _found(laketier.spark.search_many(spark, target.options(), queries, k=5, filters=few), "_query", "id")
+    filtered = {text: [row["id"] for row in _plain(target, text, k=5, filters=few)] for text in WORDS}
+    assert {text: sorted(row for query, row in found if query == text) for text in WORDS} == {
+        text: sorted(ids) for text, ids in filtered.items()
+    }
+    assert all(filtered.values())
+    assert max(row for _, row in found) < 40, "a filter holds for each query"
 
 
 def test_a_stream_of_queries_is_answered_by_the_table_of_its_time(

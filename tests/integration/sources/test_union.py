@@ -320,3 +320,7 @@ def test_a_key_that_the_service_file_names(tmp_path: Path) -> None:
         "id": [2, 1],
         "text": ["row 2", "newer"],
     }
+    for limit in (0, 1, 2, 9):
+        assert laketier.read_union("lines.t", service=str(service), limit=limit).read_all().num_rows == min(limit, 2)
+    newer = laketier.read_union("lines.t", service=str(service), filters=[Leaf("text", Op.EQ, "newer")], limit=1)
+    assert newer.read_all()["id"].to_pylist() == [1], "a limit counts rows that fulfil the filter"
