@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,16 @@ import pyarrow as pa
 import pytest
 
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import AddColumn, Collected, Feature, OrphanFile, host_time, new_attempt_id
+from laketier.spi import (
+    AddColumn,
+    Collected,
+    Feature,
+    OrphanFile,
+    UnknownOutcome,
+    Watermark,
+    host_time,
+    new_attempt_id,
+)
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
@@ -28,6 +38,7 @@ from laketier_conformance.host_clocks import MISSING, of_another_time, off, pack
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
 DAY = 86_400_000
+YEARS = 1000 * DAY
 CLOCKS = (-10 * DAY, 0, DAY, 10 * DAY)
 NONE = timedelta(0)
 
@@ -48,6 +59,10 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
     Neither time travel nor the history is led astray."""
     rounds = list(enumerate(itertools.permutations(CLOCKS, 2)))
     plugins = packages(table, harness)
+    early = new_attempt_id()
+    committer = table.committer(commit_id=early)
+    committer.publish(committer.open(), [], Watermark(token(0, "early"), early))
+    committer.close()
     snapshots: dict[int, list[int]] = {}
     for epoch, (stager, driver) in rounds:
         tiering = begun(table, epoch)
@@ -61,6 +76,15 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
         snapshots[newest] = [i for before, _ in rounds[: epoch + 1] for i in ids_of(before)]
     with goes_well("a table is read after rounds of hosts whose clocks differ: no clock ends a commit"):
         expect(table.ids, [i for epoch, _ in rounds for i in ids_of(epoch)], "rows after such rounds")
+    committer = table.committer()
+    with off(YEARS, plugins), suppress(UnknownOutcome):
+        state = committer.open()
+        told = (
+            "a host whose clock is years ahead asks for a commit of today: expected that it is known whatever its age"
+        )
+        assert state.watermark("early") is not None, f"{told}, found no watermark of its pipeline"
+        assert state.landed(early), f"{told}, or UnknownOutcome, and `landed` says that it did not"
+    committer.close()
     if table.lake.declares(Feature.TIME_TRAVEL):
         for snapshot, rows in list(snapshots.items())[::3]:
             how = f"snapshot {snapshot} is read after rounds of hosts whose clocks differ"

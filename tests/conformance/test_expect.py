@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from laketier.spi import Conflict, FeatureNotSupported, Fenced, LaketierError, Op
-from laketier_conformance.expect import difference, expect, refused
+from laketier.spi import Conflict, Feature, FeatureNotSupported, Fenced, LaketierError, Op
+from laketier_conformance import answer_types, failures
+from laketier_conformance.expect import difference, expect, goes_well, refused
 
 MANY = list(range(5_000))
 
@@ -81,3 +82,37 @@ def test_the_error_can_be_looked_at() -> None:
     with refused(Conflict, "x", match="mo.ed") as caught:
         raise Conflict("moved")
     assert (type(caught.value), caught.text) == (Conflict, "moved")
+
+
+def test_an_error_in_between_is_told_with_what_was_done() -> None:
+    with (
+        pytest.raises(
+            AssertionError, match=r"^a table is read after a drop: expected no error, found OSError\(gone\)$"
+        ),
+        goes_well("a table is read after a drop"),
+    ):
+        raise OSError("gone")
+    with pytest.raises(LookupError), goes_well("a table is read", but=(LookupError,)):
+        raise LookupError
+    with pytest.raises(FeatureNotSupported), goes_well("a table is read"):
+        raise FeatureNotSupported(Feature.DROP_TABLE.value, reason="why")
+
+
+def test_an_error_of_a_method_is_told_with_what_that_does() -> None:
+    def opens() -> None:
+        raise OSError("gone")
+
+    watched = answer_types._watched(opens, "LakeCommitter.open", object)
+    with pytest.raises(OSError, match="gone") as caught:
+        watched()
+    says = failures.sentence_of(caught)
+    assert (
+        ", as the newest state of a table is read (LakeCommitter.open): expected no error, found OSError(gone)" in says
+    )
+
+
+def test_what_a_method_does_is_told_of_methods_of_the_spi() -> None:
+    contracts = {contract.__name__: contract for contract in answer_types.CONTRACT}
+    for named in failures._DOES:
+        contract, _, method = named.partition(".")
+        assert hasattr(contracts[contract], method), named
