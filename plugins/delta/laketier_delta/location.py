@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, Passthrough, TablePath
 
 LOG = "_delta_log"
+Settings = tuple[tuple[str, str], ...]
 
 _MISREAD = re.compile(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f\x7f]")
 """delta-rs takes paths for URLs: what looks encoded is decoded, a backslash becomes a slash. It makes a table at the
@@ -75,7 +78,10 @@ class Location:
     @property
     def filesystem(self) -> pafs.FileSystem:
         """For data files and watermark records."""
-        return pafs.LocalFileSystem() if self.is_local else pafs.S3FileSystem(**s3_arguments(self.storage))
+        if self.is_local:
+            return pafs.LocalFileSystem()
+        environment = (each for each in os.environ.items() if each[0].startswith("AWS_"))
+        return _store(os.getpid(), tuple(sorted(self.storage.items())), tuple(sorted(environment)))
 
     @property
     def folder(self) -> TableFolder:
@@ -105,6 +111,13 @@ def _addressable(uri: str) -> str:
             f"{LOG}; in an object store also without ? and #.",
         )
     return uri
+
+
+@lru_cache(maxsize=32)
+def _store(pid: int, storage: Settings, environment: Settings) -> pafs.FileSystem:  # noqa: ARG001 - what else it depends on
+    """One for each process and setting. Each new one connects anew; and pyarrow makes none while another thread of the
+    process waits for a request of one, so a table whose store hangs would hold up all others."""
+    return pafs.S3FileSystem(**s3_arguments(dict(storage)))
 
 
 def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:

@@ -61,6 +61,18 @@ def test_tries_of_a_request(tries: int) -> None:
     assert strategy.max_attempts == 1 + tries
 
 
+def test_a_bucket_is_connected_to_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a process, and for one setting. pyarrow makes no file system while another thread waits for one."""
+    first = Location.of("s3://bucket/lake", S3).filesystem
+    assert Location.of("s3://bucket/other", Passthrough(dict(S3))).table(TablePath("db", "t")).filesystem is first
+    assert Location.of("s3://bucket/lake", Passthrough({**S3, "timeout": "9s"})).filesystem is not first
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
+    assert Location.of("s3://bucket/lake", S3).filesystem is not first
+    monkeypatch.undo()
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert Location.of("s3://bucket/lake", S3).filesystem is not first
+
+
 S3 = Passthrough({"AWS_REGION": "eu"})
 
 
