@@ -235,7 +235,9 @@ def test_an_abort_deletes_what_was_staged(table: Table) -> None:
 
 
 def test_an_abort_after_complete(table: Table) -> None:
-    """A task may fail after it completed, before its message is away."""
+    """A task may fail after it completed, before its message is away. Beside it are rows, and what others staged."""
+    table.append(0)
+    table.stage(ids_of(0))
     before = table.lake.files()
     writer = _writer(table)
     writer.write(batch(ids_of(0)))
@@ -248,6 +250,8 @@ def test_an_abort_after_complete(table: Table) -> None:
 def test_an_abort_deletes_each_file(lake: Lake) -> None:
     """An attempt that writes several files has each of them deleted: while it writes, and after it completed."""
     table = lake.create(partition_by=(PartitionField("name"),))
+    table.append(0)
+    table.stage(ids_of(0))  # of another task
     before = lake.files()
     for completed in (False, True):
         writer = _writer(table)
