@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 import pytest
 
 from laketier.spi import Feature, LaketierError, Leaf, Op, ScanRequest, WriteMode
@@ -66,14 +67,14 @@ class _Life:
         """Its rows now, and that each split tells as many as it has."""
         source = self.table.source
         plan = source.plan(ScanRequest(columns=("id",)))
-        found = []
-        for split in plan.splits:
-            rows = [i for batch in source.read(split, plan.schema) for i in batch["id"].to_pylist()]
-            assert split.rows in (None, len(rows)), (
-                f"a split has {len(rows)} rows, and tells {split.rows}, after {told}"
-            )
-            found += rows
-        expect(sorted(found), sorted(self.ids), f"the rows of a table after {told}")
+        try:
+            read = [pa.Table.from_batches(source.read(split, plan.schema), plan.schema) for split in plan.splits]
+        except Exception as error:  # noqa: BLE001 - reported
+            pytest.fail(f"a table is read after {told}: found {told_of(error)}")
+        parts = [rows["id"].to_pylist() for rows in read]
+        expect(sorted(itertools.chain(*parts)), sorted(self.ids), f"the rows of a table after {told}")
+        for split, ids in zip(plan.splits, parts, strict=True):
+            assert split.rows in (None, len(ids)), f"a split has {len(ids)} rows, and tells {split.rows}, after {told}"
         self.past.append((plan.snapshot_id, sorted(self.ids), told))
 
     def is_found(self, ids: Sequence[int], told: str) -> None:
