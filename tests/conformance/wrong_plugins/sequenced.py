@@ -20,7 +20,7 @@ from laketier.kit.manifests import FileEntry, ManifestSnapshot, files_at
 NAMED = "compacted.json"
 
 
-def compacted(table: FeatherTable) -> dict[str, int]:
+def compacted(table: kit.ManifestTable) -> dict[str, int]:
     """The files that a compaction made, and the commit whose rows they count as."""
     listed = Path(table.location) / NAMED
     found: dict[str, int] = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else {}
