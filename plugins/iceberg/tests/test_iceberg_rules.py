@@ -21,6 +21,7 @@ from laketier.spi import (
     IncompatibleTable,
     LaketierError,
     PartitionField,
+    RenameColumn,
     ScanRequest,
     TableDescriptor,
     TablePath,
@@ -265,3 +266,12 @@ def test_a_local_file_is_known_by_its_path_and_by_its_uri(tmp_path: Path) -> Non
         assert _identity(location) == (location, *rest)
     for location in (f"s3://bucket{file}", str(tmp_path / "none"), "\0"):
         assert _identity(location) is None
+
+
+def test_a_file_whose_column_had_another_name_is_not_plain(events: Any) -> None:
+    """A reader that goes by names would find another column, or none."""
+    events.round(events.token(0), events.batch(0, 3))
+    events.storage.catalog().alter_table(PATH, [RenameColumn("s", "t")])
+    fresh = events.storage.catalog().load_table(PATH)
+    [split] = events.storage.source(fresh).plan(ScanRequest()).splits
+    assert split.plain_parquet is None

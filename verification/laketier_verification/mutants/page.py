@@ -116,13 +116,25 @@ differ, and an argument that changed nothing: they are gone. Metadata that anoth
 or hid a restore: the first are refused, and the second are not believed.
 """,
     "iceberg": """\
-The first sample that is nearly finished: before, most mutants had met only the first tests, so its figures can't be
-compared with these. The suite was that of commit e8daf416. Of the 27 survivors two had met only the first tests as the
-run ended. What came of them: two true gaps that the suite has tests of now (findings of a sound table, the version of
-a table in a bucket, each tried by hand on its mutant); four more tests of the suite (lines for other readers, wrong
-clocks of who changes a table, damaged files beside the tables, integers beyond a column), of which no mutant here was
-tried by hand and noticed; four unit tests of the plugin for six mutants that the nearest tests had passed; six lines
-that argue one; and arguments that set a field to what it is anyway are gone.
+Seed 61 was drawn before anybody looked at its mutants, and met the suite as it was at the commit that is named. Asked
+were its 822 tests of the bare lane but those of effects, answers, looks, locks, operations, power, depth, scale,
+faults of stores, races of maintenance, and what happens meanwhile: the figures are the least, and `fsync_published`
+is one that tests of the power would be asked of. It is the first sample for which the runner asks each test whose
+shared fixture runs the line of a mutant: a table that a fixture of a module fills counted as the first test's alone
+before, so the filters of `test_source.py` were never asked about how its files are written. How much of the gain over
+seed 29 is this, and how much is the tests that came in between, nobody has measured. Of the 18 survivors that nobody
+argued, 10 are of what other tools leave, of servers, properties and clocks, which a suite of any format can't make;
+one handler did what the next one does, and is gone. Our own tests were asked at their first tests: they notice 14, of
+which some were written after the survivors were read. What came of them in the suite: a table that is damaged hinders
+no other, and who looks back meets damage, and JSON of other values. The suite was not asked again.
+
+Seed 29: the first sample that was nearly finished. Before, most mutants had met only the first tests, so its figures
+can't be compared with these. The suite was that of commit e8daf416. Of the 27 survivors two had met only the first
+tests as the run ended. What came of them: two true gaps that the suite has tests of now (findings of a sound table,
+the version of a table in a bucket, each tried by hand on its mutant); four more tests of the suite (lines for other
+readers, wrong clocks of who changes a table, damaged files beside the tables, integers beyond a column), of which no
+mutant here was tried by hand and noticed; four unit tests of the plugin for six mutants that the nearest tests had
+passed; six lines that argue one; and arguments that set a field to what it is anyway are gone.
 
 Of the 27 survivors the code of 19 was as before at commit 2afb79e5. Our own tests of that commit notice 13 of these, at
 their first tests, and three of the other six are argued. The suite was not asked again.
@@ -165,6 +177,14 @@ survivors one is argued, and of the other two there are tests since (a table ins
 how long a search of words took).
 """,
     "iceberg-own": """\
+Seed 73 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 209f262f. The
+aim is 95 %: it is not reached, and no gain over seed 43 is shown. Before, each handler of an error got a test that
+another error passes it, and what seed 61 of the suite had left got tests by its classes. One of the 8 survivors is
+argued, and the other seven have tests since, which no sample has met yet: footers that can't be read, deletes behind
+the first batch, what a round's snapshot says, half a document, files by their URI, types to which no column is widened,
+and names that files had. Of 118 mutants of seed 77, the first tests of each, 1.5 seconds of them, noticed about two
+thirds; nobody has judged the others.
+
 Seed 43 was drawn for a guess of all mutants: nobody had looked at its mutants, and each survivor met all tests, those
 of commit 9ef97c3b. Before, 688 mutants of twelve modules were tried against the first of the new tests, and 60 that
 seed 41 drew against all tests that there were by then, which noticed at least 40 (67 %), as that run had to end. What
@@ -182,6 +202,13 @@ not ask, as another test of its module had made the table (tried by hand). Of th
 nulls, a limit across row groups, a catalog behind a server) there are tests since.
 """,
     "delta": """\
+Seed 61 was drawn before anybody looked at its mutants, and met the suite as it was at the commit that is named, but for
+the tests that are named under Iceberg: the figures are the least, and `fsync_published` waits for tests of the power.
+Each test was asked whose shared fixture runs the line of a mutant. It is 68 % at least, after 60 % of seed 31; the
+intervals overlap. Of the 12 survivors that nobody argued, our own tests noticed 9. Reading the other three found a bug,
+which is mended: a version of which no entry of the log is left was told as an error of the storage, and not as one that
+is gone. Two have tests of our own since. The suite was not asked again.
+
 Seed 31 met the tests of the suite as they were at commit bc4c65a7, and the plugin did not change up to the commit that
 is named. The two samples overlap: what the suite gained is of few mutants, and most of what it does not notice are
 guards against what other tools leave. Three survivors of seed 31 named code that nobody needs, which is gone since.
