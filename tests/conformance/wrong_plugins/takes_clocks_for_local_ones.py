@@ -11,7 +11,7 @@ from feather_lake.plugin import Writer
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_surroundings.py::test_moments_of_processes_in_other_zones[clock]"
-SAYS = "values of timestamp[us], written in EST5EDT,M3.2.0,M11.1.0 and read in"
+SAYS = "values of timestamp[us], written in EST5EDT,M3.2.0,M11.1.0, read in"
 
 
 class LocalWriter(Writer):

@@ -11,7 +11,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_damage.py::test_each_file_beside_the_tables_is_written_over"
-SAYS = "tables.json is with bytes behind its end, and it is read: no error of laketier's, but JSONDecodeError"
+SAYS = "tables.json is with one bit of another value, and it is read: an error that says that there is no table"
 
 
 class Listing(kit.ManifestCatalog):
