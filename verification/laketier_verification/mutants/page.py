@@ -43,6 +43,31 @@ run, and about 110 mutants of expiry and of storage that lets a name be taken tw
 **Seed 17 was not finished**: of 59 mutants drawn at commit 2a57948a the suite noticed at least 32 (54 %), and our own
 tests 13 more (76 %).
 
+Seed 67 was drawn of the kit as it was mended after seed 61, before anybody looked at its mutants. There was time for
+432 tests alone (16 files of the suite, on Feather and on localfile with all that it may ask of the kit), which all 40
+met, so 26 of 39 is what the suite notices at least. The intervals of seeds 43, 61 and 67 overlap: no gain is shown. Of
+the 13 that are left and count, 6 are of what one format or one storage asks for, and some have tests in files that were
+not asked, such as those of types. Our own tests have not been asked.
+
+Seed 61 was drawn before anybody looked at its mutants, and asked as seed 43 was: by 2,214 tests of three formats that
+start no process, as they were at commit ca633593. The run was stopped on a busy machine when the suite had noticed 28
+of 50, so its row tells the least. What was left was read then, and the suite was mended. After that the draw of the
+same seed, of which four mutants are others as code had changed, had 41 of 48 noticed. That is no fair guess of all
+mutants: at least four are noticed by what was written for them. What came of it is for the class:
+
+- **An older manifest was compared with nothing.** One of a history that a restore had taken back gave other rows in
+  snapshots, changes and histories, and live files were listed as orphans, and deleted. That was a bug of the kit, which
+  no test of the suite could see. Now each is compared with the manifest after it, and the suite brings such documents
+  back.
+- **What sums up a long history** was never damaged: the suite made three commits, and a rollup comes after 32. It makes
+  34 now, and damages what few commits leave, and the commits beside it.
+- **Damage that is told as "there is no table"** was an error like others. Whoever gets it makes the table anew.
+- **What a process remembers**: a backup that is put back was refused, and that was fair. It is fair no more where a
+  process that knew nothing goes on.
+- **Guards that a plain table does not reach**: forged descriptions are of a table with a key, partitions and buckets,
+  paths in documents lead to other tables, changes of expired snapshots are asked for, and `file:` names no folder.
+- **Two lines** argue what only takes longer, or does in vain what is done.
+
 Seed 43 was drawn before anybody looked at its mutants. The suite was asked as far as its tests start no process and
 take about a second at most (2,433 tests of three formats, of which 42 do not pass without a mutant), so 22 of 39 is
 what it notices at least. Of the 17 others, the unit tests of the kit noticed 14. After that, two of the three that
