@@ -96,7 +96,7 @@ def test_streams_of_one_process(lake: Lake) -> None:
     with ThreadPoolExecutor(STREAMS) as pool:
         for work, to in ((alone, "tables of their own"), (beside, "one table")):
             told = list(pool.map(partial(stream, work), range(STREAMS)))
-            expect(told, ["no error"] * STREAMS, f"what streams to {to} ended with that ran in threads of one process")
+            expect(told, ["no error"] * STREAMS, f"what streams ended with that ran in threads of one process, to {to}")
     expect([table.ids for table in tables], [wanted] * STREAMS, "rows of streams that ran in threads of one process")
     expect(shared.ids, of_all, "rows of one table that streams in threads of one process wrote to")
     marks = [shared.watermark(f"p{number}") for number in range(STREAMS)]

@@ -16,7 +16,7 @@ from laketier.kit.manifests import ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_races.py::test_streams_of_one_process"
-SAYS = "streams to one table"
+SAYS = "to one table"
 SECONDS = 0.2
 
 TOGETHER = threading.Barrier(2)
