@@ -172,7 +172,7 @@ RULES = (
         "atomic-effects",
         "A process that dies or fails at any step leaves a table whose replay is right.",
         _COMMITTER,
-        ("test_effects.py", "test_kills.py", "test_operations.py"),
+        ("test_effects.py", "test_summaries.py", "test_kills.py", "test_operations.py"),
     ),
     Rule(
         "power-cut",

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import itertools
-from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
@@ -24,7 +22,6 @@ from laketier_conformance.interposed.disk import SYNCS, WRITES
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.runs import (
-    NOWHERE,
     Interposed,
     Run,
     done_twice_at_each,
@@ -36,21 +33,17 @@ from laketier_conformance.interposed.runs import (
     reset_at_each,
     rivalled_at_each,
 )
-from laketier_conformance.interposed.supervisor import INTERRUPT, KILL
+from laketier_conformance.interposed.supervisor import INTERRUPT
 from laketier_conformance.lake import Table, ids_of
-from laketier_conformance.outside import local_folder
 
 Take = Callable[[int], list[Child]]
 
 RIVALS = 900_000
 PATIENCE_SECONDS = 1.0
-KILLED_AT = 8
 ANSWERS = ("Conflict", "SchemaChanged", "StagedFileLost", "TableChanged", "TableNotFound", "WatermarkLost")
 """Errors that say how the table is. A step that failed does not know."""
 LOST = 0
 """No error of a step: its answer is lost."""
-LOOKED_AT = 24
-"""Among so many commits a checkpoint of each tenth is there twice."""
 
 
 def _round(epoch: int) -> dict[str, Any]:
@@ -83,78 +76,6 @@ def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
         )
         _made_whole(table, epoch, told)
         known, rows = catalog.table_version(table.path), table.ids
-
-
-class _Commits:
-    """The commits of another pipeline, between those that are killed."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self.done = self.others = 0
-
-    def other(self) -> None:
-        """One more, of a row."""
-        self._table.append(self.others, [RIVALS + self.others], pipeline="rival")
-        self.others += 1
-        self.done += 1
-
-    def empty(self) -> int:
-        """One more, of no rows: the cheapest. By how many files the warehouse grew."""
-        before = len(self._table.lake.files())
-        committer = self._table.committer()
-        committer.publish(committer.open(), [], None)
-        committer.close()
-        self.done += 1
-        return len(self._table.lake.files()) - before
-
-    def until(self, first: int, every: int) -> None:
-        """Until the next one is one of these."""
-        while (self.done - first) % every:
-            self.empty()
-
-    def with_epochs(self, epochs: int) -> list[int]:
-        """All rows, when so many epochs are there."""
-        return _expected(epochs) + [RIVALS + number for number in range(self.others)]
-
-
-def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unproven: Callable[[str, str], None]) -> None:
-    """Each tenth commit, or so, leaves more files than the others: a checkpoint, a summary. It is killed before each
-    step from there on. Then another pipeline commits, so what the dead one had in mind is not what came to pass."""
-    if local_folder(table.info.location) is None:
-        unproven("a commit that sums up the history", "the table is in no local folder")
-        return
-    commits = _Commits(table)
-    grown = [commits.empty() for _ in range(LOOKED_AT)]
-    usual, _ = Counter(grown).most_common(1)[0]
-    larger = [number for number, files in enumerate(grown) if files > usual]
-    if len(larger) < 2:
-        return
-    first, every = larger[0], larger[1] - larger[0]
-    if (commits.done - first) % every == 0:
-        commits.empty()
-    plain = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **_round(0))
-    commits.done += 1
-    commits.until(first, every)
-    whole = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **_round(1))
-    commits.done += 1
-    both = itertools.takewhile(lambda pair: pair[0].call == pair[1].call, zip(plain.steps, whole.steps, strict=False))
-    begins, total = len(list(both)), len(whole.steps)
-    stride = max(1, -(-(total - begins) // KILLED_AT))
-    if stride > 1:
-        runs.sight.strides[f"of the steps of a commit that sums up the history, each {stride}th"] = None
-    for epoch, at in enumerate(itertools.count(begins, stride), start=2):
-        commits.until(first, every)
-        run = runs.run(at=at, decided=KILL, but=SYNCS, **_round(epoch))
-        cut = f"{runs.told(run, 'killed before')}, of a commit that sums up those before it"
-        try:
-            commits.other()
-        except Exception as error:  # noqa: BLE001 - reported
-            pytest.fail(f"{cut}: the next round, of another pipeline, ended with {told(error)}")
-        before, after = commits.with_epochs(epoch), commits.with_epochs(epoch + 1)
-        made_whole(table, epoch, before, after, lambda: _replay(table, epoch), cut)  # noqa: B023 - called at once
-        commits.done += 1
-        if run.answer is not None:
-            return
 
 
 def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:

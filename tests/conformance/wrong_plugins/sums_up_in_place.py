@@ -13,7 +13,7 @@ from feather_lake.plugin import FeatherTable
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_effects.py::test_a_commit_that_sums_up_is_killed"
+CAUGHT_BY = "test_summaries.py::test_a_commit_that_sums_up_is_killed"
 SAYS = "of a commit that sums up those before it: the next round, of another pipeline, ended with CorruptTable"
 EVERY = 10
 

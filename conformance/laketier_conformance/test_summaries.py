@@ -1,0 +1,136 @@
+"""A commit that sums up the history, or puts a part of it away, is killed before each of its steps.
+
+Nobody has to say which commits do: they leave more files than the others, or fewer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from laketier.tiering import RoundOutcome
+from laketier_conformance.delivery import made_whole
+from laketier_conformance.expect import told
+from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.runs import NOWHERE, Interposed
+from laketier_conformance.interposed.supervisor import KILL
+from laketier_conformance.lake import Table, ids_of
+from laketier_conformance.outside import local_folder
+
+RIVALS = 900_000
+KILLED_AT, KILLED_LATE = 8, 4
+LOOKED_AT, LOOKED_LATE = 24, 80
+"""Among so many commits a checkpoint of each tenth is there twice, and one of each thirty-second."""
+
+
+def _round(epoch: int) -> dict[str, Any]:
+    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
+
+
+def _replay(table: Table, epoch: int) -> RoundOutcome:
+    return table.append(epoch).outcome
+
+
+class _Commits:
+    """The commits of another pipeline, between those that are killed."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.done = self.others = 0
+        self._sums_up: Callable[[int], bool] = bool
+        self.first, self.every = 0, 1
+
+    def other(self) -> None:
+        """One more, of a row."""
+        self._table.append(self.others, [RIVALS + self.others], pipeline="rival")
+        self.others += 1
+        self.done += 1
+
+    def empty(self) -> int:
+        """One more, of no rows: the cheapest. By how many files the warehouse grew."""
+        before = len(self._table.lake.files())
+        committer = self._table.committer()
+        committer.publish(committer.open(), [], None)
+        committer.close()
+        self.done += 1
+        return len(self._table.lake.files()) - before
+
+    def until_one(self) -> None:
+        """Until the next one sums up, as far as that can be told beforehand."""
+        while (self.done - self.first) % self.every:
+            self.empty()
+
+    def find(self) -> bool:
+        """Which of them sum up: those that leave more files, or else fewer. False if none do."""
+        self.empty()  # the first may make folders
+        begun, grown = self.done, list[int]()
+        while len(grown) < LOOKED_LATE:
+            grown.append(self.empty())
+            if len(grown) < LOOKED_AT:
+                continue
+            usual, _ = Counter(grown).most_common(1)[0]
+            for sums_up in (usual.__lt__, usual.__gt__):
+                found = [number for number, files in enumerate(grown, start=begun) if sums_up(files)]
+                if len(found) > 1:
+                    self._sums_up, self.first, self.every = sums_up, found[-1], found[-1] - found[-2]
+                    return True
+        return False
+
+    def find_again(self) -> None:
+        """The next one, where a commit that was cut off has left its work to the one after it."""
+        for _ in range(2 * self.every):
+            if self._sums_up(self.empty()):
+                self.first = self.done - 1
+                return
+
+    def with_epochs(self, epochs: int) -> list[int]:
+        """All rows, when so many epochs are there."""
+        rows = sorted(i for epoch in range(epochs) for i in ids_of(epoch))
+        return rows + [RIVALS + number for number in range(self.others)]
+
+
+def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unproven: Callable[[str, str], None]) -> None:
+    """Each tenth commit, or so, leaves more files than the others: a checkpoint, a summary. Or fewer: an archive. It is
+    killed before each step from there on. Then another pipeline commits, so what the dead one had in mind is not what
+    came to pass."""
+    if local_folder(table.info.location) is None:
+        unproven("a commit that sums up the history", "the table is in no local folder")
+        return
+    commits = _Commits(table)
+    if not commits.find():
+        return
+    if not (commits.done - commits.first) % commits.every:
+        commits.empty()
+    plain = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **_round(0))
+    commits.done += 1
+    commits.until_one()
+    whole = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **_round(1))
+    commits.done += 1
+    both = itertools.takewhile(lambda pair: pair[0].call == pair[1].call, zip(plain.steps, whole.steps, strict=False))
+    begins, total = len(list(both)), len(whole.steps)
+    stride = max(1, -(-(total - begins) // (KILLED_AT if commits.every < LOOKED_AT else KILLED_LATE)))
+    if stride > 1:
+        runs.sight.strides[f"of the steps of a commit that sums up the history, one of {stride}"] = None
+    at, missed = begins, 0
+    for epoch in itertools.count(2):
+        commits.until_one()
+        run = runs.run(at=at, decided=KILL, but=SYNCS, **_round(epoch))
+        cut = f"{runs.told(run, 'killed before')}, of a commit that sums up those before it"
+        try:
+            commits.other()
+        except Exception as error:  # noqa: BLE001 - reported
+            pytest.fail(f"{cut}: the next round, of another pipeline, ended with {told(error)}")
+        before, after = commits.with_epochs(epoch), commits.with_epochs(epoch + 1)
+        made_whole(table, epoch, before, after, lambda: _replay(table, epoch), cut)  # noqa: B023 - called at once
+        commits.done += 1
+        if run.answer is None:
+            at += stride
+        elif at < total and missed < KILLED_LATE:
+            missed += 1
+            commits.find_again()
+        else:
+            return
