@@ -15,8 +15,9 @@ import itertools
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -30,8 +31,8 @@ FEW, SMALL, LARGER = 5, 2, 12
 _MODES = {0o600, 0o640, 0o644, 0o660, 0o666, 0o700, 0o750, 0o755, 0o770, 0o777}
 """Of files and folders: nobody could clean up what another mode leaves."""
 _IN_TEXT = re.compile(r"(?<![\w.])\d{3,12}(?![\w.])")
-_SECONDS = 20.0
-"""A loop may have no end with another number."""
+_SECONDS, _ALL_SECONDS = 20.0, 60.0
+"""A loop may have no end with another number. A slow format may have many of them, and who asks waits for 2 minutes."""
 _names = itertools.count()
 Change = Callable[[int], int]
 
@@ -49,7 +50,7 @@ def foreign_commits(table: Table, numbers: range) -> None:
 
 def bounds(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Of a child. The numbers greater than ``above`` that seem to be as far as a watermark or a commit is looked for,
-    each with its place in the code."""
+    each with its place in the code; and how many were ``left`` when the time was over."""
     above: int = request["above"]
     seen: dict[int, CodeType] = {}
     harness = Harness.of(lake.format)
@@ -57,24 +58,29 @@ def bounds(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     with _seen(seen, own):
         known = _remembers(lake, FEW)
     if not known:
-        return {"bounds": []}  # other tests tell
+        return {"bounds": [], "left": 0}  # other tests tell
     code = _Code(lake, own, [each for each in _functions(seen) if _numbers(each, above)])
-    guilty = list(_guilty(code, sorted(code.numbers(above))))
-    return {"bounds": [[number, code.place(number)] for number in guilty]}
+    left: list[int] = []
+    guilty = list(_guilty(code, sorted(code.numbers(above)), left, time.monotonic() + _ALL_SECONDS))
+    return {"bounds": [[number, code.place(number)] for number in guilty], "left": len(left)}
 
 
-def _guilty(code: _Code, numbers: Collection[int]) -> Iterator[int]:
-    """The numbers of some that end a search: found by halves, as most change nothing."""
+def _guilty(code: _Code, numbers: Collection[int], left: list[int], until: float) -> Iterator[int]:
+    """The numbers of some that end a search: found by halves, as most change nothing. ``left``: takes those that are
+    not looked at any more, from ``until`` on."""
     some = list(numbers)
+    if some and time.monotonic() > until:
+        left += some
+        return
     if not some or code.remembers(dict.fromkeys(some, SMALL), FEW):
         return
     if len(some) > 1:
-        yield from _guilty(code, some[: len(some) // 2])
-        yield from _guilty(code, some[len(some) // 2 :])
+        yield from _guilty(code, some[: len(some) // 2], left, until)
+        yield from _guilty(code, some[len(some) // 2 :], left, until)
         return
     # Within a greater bound it is found, and not where the history is longer than that, too.
     answers = (({some[0]: SMALL}, FEW, False), ({some[0]: LARGER}, FEW, True), ({some[0]: LARGER}, LARGER + FEW, False))
-    if len(some) == 1 and all(code.remembers(smaller, since) is answer for smaller, since, answer in answers):
+    if all(code.remembers(smaller, since) is answer for smaller, since, answer in answers):
         yield some[0]
 
 
@@ -150,8 +156,9 @@ class _Code:
 def _put(back: ExitStack, owner: Any, name: str, was: Any, change: Change) -> None:
     now = _mapped(was, change)
     if now is not was:
-        setattr(owner, name, now)
-        back.callback(setattr, owner, name, was)
+        with suppress(AttributeError, TypeError):  # a class of C, or one that takes no other value
+            setattr(owner, name, now)
+            back.callback(setattr, owner, name, was)
 
 
 def _mapped(value: Any, change: Change) -> Any:
@@ -191,6 +198,7 @@ def _numbers(function: FunctionType, above: int) -> set[int]:
 
 def _functions(seen: Mapping[int, CodeType]) -> list[FunctionType]:
     """Those whose code was seen."""
+    gc.unfreeze()  # a fork's objects of before are frozen, and would not be listed
     return [each for each in gc.get_objects() if type(each) is FunctionType and id(each.__code__) in seen]
 
 
@@ -241,7 +249,7 @@ def _within(seconds: float) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, where the plugin passes over the error and goes on
     try:
         yield
     finally:

@@ -29,7 +29,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
-from laketier_conformance.children import Child
+from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.foreign import collect
 from laketier_conformance.harness import Harness
@@ -64,11 +64,19 @@ def test_commits_of_others_hide_nothing(
     foreign = int(pytestconfig.getoption("lake_commits"))
     with opened(tmp_path / "bounds") as beside:
         (child,) = children(1)
-        for bound, place in child.ask(beside, "bounds", above=foreign).get("bounds", ()):
+        try:
+            answer = child.ask(beside, "bounds", above=foreign)
+        except (ChildDied, TimeoutError) as error:  # with another number any code may do anything
+            answer = {}
+            unproven("numbers that end a search", f"the process in which each was made small: {told(error)}")
+        if answer.get("left"):
+            unproven("numbers that end a search", f"{answer['left']} of them were not made small, as it takes too long")
+        for bound, place in answer.get("bounds", ()):
             if bound <= LONGEST:
                 foreign = max(foreign, bound + PAST)
             else:
-                unproven(f"watermarks and commits more than {bound} commits back", f"{bound} in {place} seems to end")
+                why = f"the number in {place} seems to end a search, and no such history is made"
+                unproven(f"watermarks and commits more than {bound} commits back", why)
     with opened(folder) as lake:
         _are_there_behind(foreign, lake.create())
 

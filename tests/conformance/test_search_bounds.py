@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from types import FunctionType
 
@@ -48,6 +49,35 @@ def test_modes_of_files_and_small_numbers_are_left_alone() -> None:
 
     assert bounds._numbers(opens, 300) == set()
     assert bounds._numbers(_told, 300) == {1000, 2000, 5000}
+
+
+class _Fixed(type):
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise TypeError(f"{name} of {cls.__name__} stays as it is")
+
+
+class _OfC(metaclass=_Fixed):
+    MOST = 1000
+
+
+def test_a_class_that_takes_no_other_value_is_left_as_it_is() -> None:
+    code = object.__new__(bounds._Code)
+    code._functions, code._named = [_newest], [(_OfC, "MOST", 1000)]
+    with code._with({1000: 2}):
+        assert (_OfC.MOST, _newest([*range(9)])) == (1000, [7, 8])
+    assert _newest([*range(9)]) == [*range(9)]
+
+
+def test_functions_are_found_in_a_fork() -> None:
+    """Its garbage collector knows nothing of what was there before it."""
+    gc.freeze()
+    assert bounds._functions({id(_newest.__code__): _newest.__code__}) == [_newest]
+
+
+def test_numbers_for_which_there_is_no_time_are_told() -> None:
+    left: list[int] = []
+    assert [*bounds._guilty(object.__new__(bounds._Code), [1000, 2000], left, until=-1.0)] == []
+    assert left == [1000, 2000]
 
 
 @pytest.mark.deep
