@@ -36,6 +36,7 @@ from laketier.tiering import TieringRound
 from laketier_conformance import child_indexes, child_looks, child_tasks, lives, search_bounds
 from laketier_conformance.answer_types import CONTRACT, WRONG, promised, watch
 from laketier_conformance.asked import say, switch_on
+from laketier_conformance.expect import cause_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
@@ -81,7 +82,7 @@ def _causes(error: BaseException) -> list[str]:
     """What an error was raised from, as a traceback tells it; it may be its own cause."""
     told: list[str] = []
     cause: BaseException | None = error
-    while cause is not None and (cause := cause.__cause__ or cause.__context__) is not None and len(told) < 10:
+    while cause is not None and (cause := cause_of(cause)) is not None and len(told) < 10:
         told.append(f"{type(cause).__name__}: {cause}")
     return told
 

@@ -34,8 +34,8 @@ def stage(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG00
 
 
 def stage_elsewhere(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """Stage as a host does whose folder for ``temporary`` files is another one. The columns are in another order, and a
-    batch before them does not fit."""
+    """Stage as a host does whose folder for ``temporary`` files is another one, which it stays. The columns are in
+    another order, and a batch before them does not fit."""
     os.environ["TMPDIR"], tempfile.tempdir = request["temporary"], None
     os.chdir(os.path.abspath(os.sep))
     factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does

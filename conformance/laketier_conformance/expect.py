@@ -116,6 +116,11 @@ def goes_well(doing: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[
         raise AssertionError(f"{doing}: expected no error, found {told(error)}") from error
 
 
+def cause_of(error: BaseException) -> BaseException | None:
+    """What it was raised from, as a traceback tells it: ``from None`` hides what came before."""
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
 def shown(value: object) -> str:
     """A value of any kind, in few words."""
     return "None" if value is None else f"{_short.repr(value)} ({type(value).__name__})"

@@ -34,10 +34,11 @@ def shifting_library() -> str | None:
 
 def of_another_time(days: int) -> dict[str, str]:
     """The environment of a process whose whole clock is so many days ahead, to whatever language. Files are dated by
-    the kernel, as ever. Ask `shifting_library` first."""
+    the kernel, as ever, and how long something takes is told by another clock. Ask `shifting_library` first."""
     library = shifting_library()
     assert library is not None, MISSING
-    return {**os.environ, "LD_PRELOAD": library, "FAKETIME": f"{days:+}d", "NO_FAKE_STAT": "1"}
+    asked = {"LD_PRELOAD": library, "FAKETIME": f"{days:+}d", "NO_FAKE_STAT": "1"}
+    return {**os.environ, **asked, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
 class _AnyDatetime(type):

@@ -97,7 +97,8 @@ _MADE: dict[str, list[weakref.ref[Any]]] = {"batches": [], "writers": [], "commi
 
 
 def _made(what: str, thing: Any) -> Any:
-    _MADE[what].append(weakref.ref(thing))
+    with suppress(TypeError):  # of a class without weak references, as one in C or Rust
+        _MADE[what].append(weakref.ref(thing))
     return thing
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import pickle
-import shutil
 from pathlib import Path
 
 import pytest
@@ -54,18 +53,22 @@ def test_an_executor_writes_with_what_it_was_given(table: Table, interpreter: Ch
     )
 
 
-def test_an_executor_is_on_another_host(table: Table, interpreter: Child, tmp_path: Path) -> None:
-    """What the driver noted in a module is not there, and when the commit comes, its temporary files are gone. It takes
+def test_an_executor_is_on_another_host(
+    table: Table, interpreter: Child, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What the driver noted in a module is not there, and when the commit comes, nor are its temporary files. It takes
     columns in any order, and refuses a batch that does not fit, as the driver would."""
-    (temporary := tmp_path / "temporary").mkdir()
+    host = tmp_path_factory.mktemp("host")  # it is there as long as the interpreter
+    (temporary := host / "temporary").mkdir()
     factory = table.factory
     asked = {"factory": _text(pickle.dumps(factory)), "ids": ids_of(0), "temporary": str(temporary)}
     answer = interpreter.ask(table.lake, "stage_elsewhere", **asked)
     assert "staged" in answer, f"an executor on another host refuses what does not fit, and stages rows: found {answer}"
     result: WriteResult = unpack(factory.write_result_serializer, base64.b64decode(answer["staged"]))
-    shutil.rmtree(temporary)
+    temporary.rename(away := host / "away")
     with goes_well("rows are committed that were staged on a host whose temporary files are gone"):
         table.commit([result], token(0))
+    away.rename(temporary)  # the host still has them
     expect(table.ids, ids_of(0), "rows that were staged on another host")
 
 

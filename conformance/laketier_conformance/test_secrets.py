@@ -32,6 +32,7 @@ from laketier.spi import (
 from laketier.spi.redaction import is_secret
 from laketier_conformance import apart
 from laketier_conformance.children import Child
+from laketier_conformance.expect import cause_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.calls import ON_NAMES
 from laketier_conformance.interposed.effects import Effect
@@ -133,7 +134,7 @@ def _errors(table: Table) -> Iterator[BaseException]:
             found: BaseException | None = error
             while found is not None:
                 yield found
-                found = found.__cause__ or found.__context__
+                found = cause_of(found)
 
 
 def _damaged(table: Table) -> None:

@@ -23,7 +23,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.delivery import made_whole
-from laketier_conformance.expect import NotShown, expect, refused
+from laketier_conformance.expect import NotShown, cause_of, expect, refused
 from laketier_conformance.expect import told as error_told
 from laketier_conformance.interposed.runs import spread
 from laketier_conformance.lake import Table, ids_of
@@ -302,4 +302,4 @@ def _shows_no_key(stored: Stored, doing: str, error: BaseException | None) -> No
     while error is not None:
         told = f"{doing}, and the store refuses it: the text of {type(error).__name__}"
         _hidden(f"{error!r} {error}", stored, told)
-        error = error.__cause__ or error.__context__
+        error = cause_of(error)
