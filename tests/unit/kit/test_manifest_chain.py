@@ -99,3 +99,16 @@ def test_a_live_file_is_no_orphan_of_another_history(tmp_path: Path) -> None:
     _of_another_history(manifests, 1, added=())
     with pytest.raises(spi.CorruptTable, match="manifest 1 is not the one that manifest 2 follows"):
         lake.table.published(manifests, manifests.read(3))
+
+
+def test_an_overwrite_is_compared_with_what_it_took_away(tmp_path: Path) -> None:
+    """A snapshot without files that lies in the place of the one before makes no appended rows of it."""
+    lake = Lake(tmp_path / "lake")
+    lake.round(0, 1)
+    lake.round(1, 2, mode=spi.WriteMode.OVERWRITE)
+    manifests = lake.table.manifests()
+    with pytest.raises(spi.RowsChanged):
+        lake.changes.plan(2, 3)
+    _of_another_history(manifests, 1, added=())
+    with pytest.raises(spi.CorruptTable, match="manifest 1 is not the one that manifest 2 follows"):
+        lake.changes.plan(2, 3)

@@ -72,9 +72,12 @@ def test_a_format_that_moves_its_files(tmp_path: Path) -> None:
     }
     before = following(head, Staged.layout)
     put(manifests, replace(before, open=(opened,)))
-    reset = replace(following(before, Staged.layout), kind="overwrite")
+    reset = replace(following(manifests.read(2), Staged.layout), kind="overwrite", open=())
     assert lake.table.published(manifests, reset) == {f"_in/{other}"}, "it was open, and is taken away"
     assert lake.table.published(manifests, replace(reset, kind="append")) == set()
+    put(manifests, before)
+    with pytest.raises(spi.CorruptTable, match="manifest 2 is not the one that manifest 3 follows"):
+        lake.table.published(manifests, reset)
     manifests.path(2).unlink()
     (lake.table.location / "_in" / "anything").write_text("")
     (lake.table.location / "_in" / NAME).write_text("")

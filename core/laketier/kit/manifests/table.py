@@ -195,8 +195,9 @@ class ManifestTable(ABC):
         files stay, this reads all manifests."""
         if self.layout.staged_as is not None:
             # What it takes away may have been open, and lies where it was staged until the commit is finished.
-            before = manifests.read(head.number - 1).open_files if head.resets else ()
-            paths = [*(entry.path for entry in (*head.added, *head.open, *before)), *head.removed]
+            _, *before = back_from(manifests, head, down_to=head.number - 1 if head.resets else head.number)
+            were_open = (entry for manifest in before for entry in manifest.open_files)
+            paths = [*(entry.path for entry in (*head.added, *head.open, *were_open)), *head.removed]
             return {self.layout.staged_path(path) for path in paths}
         return {entry.path for manifest in back_from(manifests, head, down_to=0) for entry in manifest.added}
 
