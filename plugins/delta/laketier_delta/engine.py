@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from laketier.kit.looks import is_absent
-from laketier.spi import CommitError, Conflict, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
+from laketier.spi import (
+    CommitError,
+    ConfigError,
+    Conflict,
+    CorruptTable,
+    IncompatibleTable,
+    TableError,
+    TableInfo,
+    TableNotFound,
+)
 from laketier_delta.leftover import lone_entry
 from laketier_delta.location import LOG, Location
 from laketier_delta.log_version import last_checkpoint
@@ -60,6 +69,8 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
         handle = _opened(location, version) if version is not None else _newest(location)
         _refuse_empty(location, handle.version())
         return handle
+    except ConfigError:  # of the settings of the storage: it is a ValueError, too
+        raise
     except (DeltaError, FileNotFoundError, ValueError) as error:  # the last one of values that no column can have
         if _refused_by_the_system(error):
             raise _unreached(location, error) from error

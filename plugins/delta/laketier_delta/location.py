@@ -117,7 +117,15 @@ def _addressable(uri: str) -> str:
 def _store(pid: int, storage: Settings, environment: Settings) -> pafs.FileSystem:  # noqa: ARG001 - what else it depends on
     """One for each process and setting. Each new one connects anew; and pyarrow makes none while another thread of the
     process waits for a request of one, so a table whose store hangs would hold up all others."""
-    return pafs.S3FileSystem(**s3_arguments(dict(storage)))
+    try:
+        return pafs.S3FileSystem(**s3_arguments(dict(storage)))
+    except ValueError as error:
+        raise ConfigError(
+            "pyarrow refuses the settings of the object store",
+            where="lake.delta.storage",
+            why=str(error).strip(),
+            fix="Set both access_key_id and secret_access_key there, or neither; and an endpoint with http:// or https://.",
+        ) from error
 
 
 def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:

@@ -111,18 +111,21 @@ class DeltaSource(LakeSource):
         if (seen := request.seen(DeltaTableState)) is not None:
             return seen.handle
         handle = open_table(self.location)
-        if request.snapshot_id is None or request.snapshot_id == handle.version():
+        return handle if request.snapshot_id is None else self._version(request.snapshot_id, handle)
+
+    def _version(self, number: int, handle: DeltaTable) -> DeltaTable:
+        if number == handle.version():
             return handle
         try:
-            if request.snapshot_id > handle.version() or request.snapshot_id < 0:
+            if number > handle.version() or number < 0:
                 raise SnapshotNotFound(f"the newest version is {handle.version()}")
-            return open_table(self.location, request.snapshot_id)
+            return open_table(self.location, number)
         except (CorruptTable, SnapshotNotFound) as error:
             # delta-rs leaves out of a listing what the storage can't tell of.
-            if isinstance(error, CorruptTable) and leads_to(self.location, request.snapshot_id):
+            if isinstance(error, CorruptTable) and leads_to(self.location, number):
                 raise
             raise SnapshotNotFound(
-                f"version {request.snapshot_id} can't be read",
+                f"version {number} can't be read",
                 where=self.location.uri,
                 why=error.why or error.what,
                 fix=f"The newest version is {handle.version()}; older ones go with the log's retention.",
@@ -135,7 +138,7 @@ class DeltaSource(LakeSource):
         for oldest, info in log.newest_first(handle.version()):
             committed_at = timestamp_of(info)
             if committed_at is not None and committed_at <= milliseconds:
-                return open_table(self.location, oldest)
+                return self._version(oldest, handle)
         raise SnapshotNotFound(
             f"no version is as old as {_moment(milliseconds)}",
             where=self.location.uri,

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
 from laketier.spi import ConfigError, Passthrough, TablePath
+from laketier_delta.engine import open_table
 from laketier_delta.location import Location, s3_arguments
 
 
@@ -74,6 +77,28 @@ def test_a_bucket_is_connected_to_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 S3 = Passthrough({"AWS_REGION": "eu"})
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [{"AWS_ACCESS_KEY_ID": "half"}, {"AWS_SESSION_TOKEN": "part"}, {"AWS_ENDPOINT_URL": "ftp://host"}],
+    ids=str,
+)
+def test_settings_that_pyarrow_refuses_are_told_as_such(
+    monkeypatch: pytest.MonkeyPatch, storage: dict[str, str]
+) -> None:
+    """Also as a table is opened of which delta-rs says that it is not there: such a log is not damaged."""
+
+    def absent(*_: object, **__: object) -> None:
+        raise TableNotFoundError("no table")
+
+    location = Location.of("s3://bucket/lake", Passthrough(storage))
+    monkeypatch.setattr(DeltaTable, "__init__", absent)
+    for look in (lambda: location.filesystem, lambda: open_table(location)):
+        with pytest.raises(ConfigError, match="pyarrow refuses the settings") as told:
+            look()
+        assert told.value.where == "lake.delta.storage"
+        assert "half" not in str(told.value)
 
 
 @pytest.mark.parametrize(
