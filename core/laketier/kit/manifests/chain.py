@@ -2,7 +2,8 @@
 
 A manifest that lies in its own place may still be none of the table's: a restore took the table back, other commits got
 the numbers of those that were lost, and a second restore brings one of these. So an older manifest is compared with the
-one after it before anything is made of it.
+one after it before files are told from it. The columns of a table are read from the manifest that set them as it lies
+there: to compare it too, each load of a table would read what came since.
 """
 
 from __future__ import annotations
