@@ -43,7 +43,11 @@ class Comparison:
         self.rows = rows_of(paragraphs.texts(work, analysis.language, rows))
         texts = self.rows["text"].to_pylist()
         chinese = analysis.language == paragraphs.CHINESE
-        self.asked = {kind: questions(kind, texts, count, columns=TEXT_COLUMNS, chinese=chinese) for kind in KINDS}
+        phrases = analysis.options.get("base_tokenizer") != "ngram"
+        self.asked = {
+            kind: questions(kind, texts, count, columns=TEXT_COLUMNS, chinese=chinese, phrases=phrases)
+            for kind in KINDS
+        }
 
     def text_options(self) -> dict[str, Any]:
         return {**self.analysis.options, "with_position": True}

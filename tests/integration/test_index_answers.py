@@ -68,7 +68,14 @@ class Documents:
         self.texts = TEXTS[language]
         self.options = options
         self.asked = {
-            kind: questions(kind, self.texts, QUESTIONS, columns=COLUMNS, chinese=language == "Chinese")
+            kind: questions(
+                kind,
+                self.texts,
+                QUESTIONS,
+                columns=COLUMNS,
+                chinese=language == "Chinese",
+                phrases=options["base_tokenizer"] != "ngram",
+            )
             for kind in KINDS
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from laketier.spi import Boolean, Boost, Match, MultiMatch, Phrase, TextQuery
 
@@ -17,7 +18,14 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
 def questions(
-    kind: str, texts: Sequence[str], count: int, *, columns: Sequence[str], chinese: bool = False, seed: int = 1
+    kind: str,
+    texts: Sequence[str],
+    count: int,
+    *,
+    columns: Sequence[str],
+    chinese: bool = False,
+    phrases: bool = True,
+    seed: int = 1,
 ) -> list[TextQuery]:
     """Make questions.
 
@@ -27,6 +35,7 @@ def questions(
         count: The number of questions.
         columns: The column that is asked about; a multi-match asks about all of them.
         chinese: Cut texts into short runs of ideographs, not into words.
+        phrases: Whether the index answers phrases. Where it does not, all words of a phrase are asked for.
         seed: The seed.
 
     Returns:
@@ -43,8 +52,17 @@ def questions(
         words = _runs(text, chance) if chinese else (_ANY_WORD if kind == "phrase" else _WORD).findall(text)
         question = make(words, list(columns), chance, chinese) if len(words) >= 6 else None
         if question is not None:
-            found.append(question)
+            found.append(question if phrases else _without_phrases(question))
     raise ValueError(f"the {len(texts)} texts are too short for {count} questions of kind {kind}")
+
+
+def _without_phrases(question: TextQuery) -> TextQuery:
+    match question:
+        case Phrase(text, column):
+            return Match(text, column, operator="and")
+        case Boolean(must=must):
+            return replace(question, must=tuple(_without_phrases(each) for each in must))
+    return question
 
 
 def _runs(text: str, chance: random.Random) -> list[str]:
