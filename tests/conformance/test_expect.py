@@ -7,7 +7,7 @@ import pytest
 
 from laketier.spi import Conflict, Feature, FeatureNotSupported, Fenced, LaketierError, Op
 from laketier_conformance import answer_types, failures
-from laketier_conformance.expect import difference, expect, goes_well, refused
+from laketier_conformance.expect import cause_of, difference, expect, goes_well, refused
 
 MANY = list(range(5_000))
 
@@ -116,3 +116,22 @@ def test_what_a_method_does_is_told_of_methods_of_the_spi() -> None:
     for named in failures._DOES:
         contract, _, method = named.partition(".")
         assert hasattr(contracts[contract], method), named
+
+
+def _raised(hides: bool) -> BaseException:
+    try:
+        try:
+            raise KeyError("a login")
+        except KeyError as error:
+            if hides:
+                raise ValueError("no login") from None
+            raise ValueError("no login") from error
+    except ValueError as error:
+        return error
+
+
+def test_a_cause_is_what_a_traceback_tells() -> None:
+    assert isinstance(cause_of(_raised(hides=False)), KeyError)
+    hidden = _raised(hides=True)
+    assert isinstance(hidden.__context__, KeyError)
+    assert cause_of(hidden) is None
