@@ -88,10 +88,8 @@ def test_an_operation_is_cut_off(
         asked = Asked.of(operation, lake, next(numbers))
         disk = cuts.restart() if decided == errno.EIO else None
         run = cuts.runs.run(at=at, decided=decided, disk=disk, **how, **asked.request)
-        happened = HAPPENED.get(decided, f"{run.failed_with} from")
-        if decided == errno.EIO and run.decided.is_send:
-            happened = "a reset of the connection before"
-        _is_cut_off(asked, run, decided, f"{operation.name}, {cuts.runs.told(run, happened)}", cuts)
+        told = cuts.runs.told(run, happened_to(run, decided))
+        _is_cut_off(asked, run, decided, f"{operation.name}, {told}", cuts)
     for at, error in refused_of(whole, *some):
         asked = Asked.of(operation, lake, next(numbers))
         run = cuts.runs.run(at=NOWHERE, refuse=(at, error), **asked.request)
@@ -238,6 +236,15 @@ def _cut_off(cuts: PowerCuts, whole: Run, some: Of, operation: Operation) -> Ite
         yield LOSE, at, {"sends": True}
 
 
+def happened_to(run: Run, decided: int) -> str:
+    """For messages: what came upon the step. A tool of others may have nothing left to do, and then there is none."""
+    if decided in HAPPENED:
+        return HAPPENED[decided]
+    if not run.steps:
+        return "nothing failed before"
+    return "a reset of the connection before" if run.decided.is_send else f"{run.failed_with} from"
+
+
 def _alone(steps: Iterable[Effect], calls: Container[str]) -> int:
     """How many steps there are where no other calls count."""
     return sum(1 for _ in itertools.groupby(step for step in steps if step.call in calls))
@@ -249,6 +256,7 @@ def _is_cut_off(asked: Asked, run: Run, decided: int, told: str, cuts: PowerCuts
     if (
         decided == errno.EIO
         and run.at != NOWHERE
+        and run.steps
         and run.decided.call in SYNCS
         and went_well(run.answer)
         and not cuts.cannot

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from laketier_conformance import test_power
+from laketier_conformance import test_operations, test_power
 from laketier_conformance.interposed import Effect, Supervisor, why_not
 from laketier_conformance.interposed.effects import is_nowhere
 from laketier_conformance.interposed.locks import OwnLocks
-from laketier_conformance.interposed.runs import TooManySteps
+from laketier_conformance.interposed.runs import Run, TooManySteps
 from laketier_conformance.interposed.sight import Sight
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
 
@@ -413,3 +413,9 @@ def test_a_task_of_too_many_steps_is_not_shown() -> None:
     told: list[str] = []
     test_power.test_each_file_of_a_large_task_survives(Cuts(), None, lambda what, _: told.append(what))  # type: ignore[arg-type]
     assert told == ["power cuts after a large task"]
+
+
+@pytest.mark.parametrize("decided", [KILL, LOSE, TWICE, HALVE, errno.EIO])
+def test_a_request_that_had_nothing_left_to_do_is_told(decided: int) -> None:
+    run = Run("keep", at=1, steps=[], answer={"done": "expire"})
+    assert test_operations.happened_to(run, decided)
