@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from laketier.spi import DeliveryLevel, LaketierError
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
-from laketier_conformance.lake import Table
+from laketier_conformance.lake import Table, ids_of
+
+
+def round_of(epoch: int) -> dict[str, Any]:
+    """The request to another process for a round of an epoch, of one task."""
+    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
 
 
 def own(found: Sequence[int], whole: Sequence[int]) -> str:

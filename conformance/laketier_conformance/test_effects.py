@@ -16,7 +16,7 @@ import pytest
 from laketier.spi import DeliveryLevel, Feature, new_attempt_id, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
-from laketier_conformance.delivery import made_whole, own
+from laketier_conformance.delivery import made_whole, own, round_of
 from laketier_conformance.expect import expect, told
 from laketier_conformance.interposed.disk import SYNCS, WRITES
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
@@ -46,10 +46,6 @@ LOST = 0
 """No error of a step: its answer is lost."""
 
 
-def _round(epoch: int) -> dict[str, Any]:
-    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
-
-
 def _expected(epochs: int) -> list[int]:
     return sorted(i for epoch in range(epochs) for i in ids_of(epoch))
 
@@ -67,7 +63,7 @@ def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
     """Of one task: the effects of another are the same again."""
     catalog = table.lake.storage.catalog()
     known, rows = catalog.table_version(table.path), table.ids
-    for epoch, run in enumerate(killed_at_each(runs, _round)):
+    for epoch, run in enumerate(killed_at_each(runs, round_of)):
         told = runs.told(run, "killed before")
         still = known is not None and catalog.table_version(table.path, known) == known
         assert not still or table.ids == rows, (
@@ -81,7 +77,7 @@ def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
 def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
     """It stages again, finds its epoch there, and dies while it tidies up."""
     _replay(table, 0)
-    for run in killed_at_each(runs, lambda _: _round(0)):
+    for run in killed_at_each(runs, lambda _: round_of(0)):
         expect(table.ids, _expected(1), f"{runs.told(run, 'killed before')}, in a replay: the rows")
     expect(_replay(table, 1), RoundOutcome.PUBLISHED, "the outcome of the next epoch after replays were killed")
     expect(table.ids, _expected(2), "rows after the next epoch")
@@ -98,7 +94,7 @@ def _stands_for_no_error(answer: dict[str, Any], told: str) -> None:
 def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerCuts) -> None:
     """With an input/output error, or the end of a connection: the round survives it, or says that it failed. After a
     sync that failed, another one has nothing to do: the system takes the bytes for written."""
-    for epoch, run in enumerate(failed_at_each(runs, lambda epoch: {"disk": cuts.restart(), **_round(epoch)})):
+    for epoch, run in enumerate(failed_at_each(runs, lambda epoch: {"disk": cuts.restart(), **round_of(epoch)})):
         told = runs.told(run, "a reset of the connection before" if run.decided.is_send else f"{run.failed_with} from")
         assert run.answer is not None, f"{told}: the process died"
         _stands_for_no_error(run.answer, told)
@@ -209,7 +205,7 @@ def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interpos
     came = 0
 
     def rivalled(epoch: int) -> dict[str, Any]:
-        return {"meanwhile": lambda: rivals.append(_rival(table, children, came)), **_round(epoch)}
+        return {"meanwhile": lambda: rivals.append(_rival(table, children, came)), **round_of(epoch)}
 
     for epoch, run in enumerate(rivalled_at_each(runs, rivalled)):
         told = runs.told(run, "a rival came before")
@@ -235,11 +231,11 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
     def twin(epoch: int) -> None:
         (other,) = children(1)
         twins.append(other)
-        other.begin(table.lake, **_round(epoch))
+        other.begin(table.lake, **round_of(epoch))
         other.answers_within(PATIENCE_SECONDS)
 
     def twinned(epoch: int) -> dict[str, Any]:
-        return {"meanwhile": lambda: twin(epoch), **_round(epoch)}
+        return {"meanwhile": lambda: twin(epoch), **round_of(epoch)}
 
     for epoch, run in enumerate(rivalled_at_each(runs, twinned, but=(*SYNCS, *WRITES))):
         told = runs.told(run, "another driver of the same epoch came before")
@@ -262,7 +258,7 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
     """What a round sends lands, and the connection ends before its answer is there: the round finds out what became of
     it, or says that it failed. A format that sends nothing has no such answer."""
     lost = 0
-    for epoch, run in enumerate(lost_at_each(runs, _round)):
+    for epoch, run in enumerate(lost_at_each(runs, round_of)):
         lost += run.lost
         told = runs.told(run, "the answer was lost after")
         assert run.answer is not None, f"{told}: the process died"
@@ -279,7 +275,7 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
 def test_a_request_of_a_replay_fails(table: Table, runs: Interposed) -> None:
     """Of the pipeline's first epoch: whoever takes an error for "it never published" makes its rows twice."""
     _replay(table, 0)
-    for run in reset_at_each(runs, lambda _: _round(0)):
+    for run in reset_at_each(runs, lambda _: round_of(0)):
         told = runs.told(run, "a reset of the connection before")
         expect(table.ids, _expected(1), f"{told}, in a replay: the rows")
         assert run.answer is not None, f"{told}, in a replay: the process died"
@@ -290,7 +286,7 @@ def test_a_request_of_a_replay_fails(table: Table, runs: Interposed) -> None:
 def test_a_file_system_is_odd(table: Table, runs: Interposed, how: Callable[..., Iterator[Run]]) -> None:
     """A write is short, as its result says. A rename, link or removal finds itself done, as on a mounted file system
     that sent a request again: "exists" or "not found" is no proof that another one did it."""
-    for epoch, run in enumerate(how(runs, _round)):
+    for epoch, run in enumerate(how(runs, round_of)):
         told = runs.told(run, "a short write at" if how is halved_at_each else "done twice:")
         assert run.answer is not None, f"{told}: the process died"
         if "outcome" in run.answer:

@@ -17,7 +17,7 @@ import pytest
 
 from laketier.spi import LaketierError
 from laketier_conformance.children import Child
-from laketier_conformance.delivery import made_whole
+from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import packages
@@ -36,10 +36,6 @@ AHEAD = 10 * 86_400_000
 QUIET = (*SYNCS, *WRITES)
 
 
-def _round(epoch: int) -> dict[str, Any]:
-    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
-
-
 def _expected(epochs: int) -> list[int]:
     return sorted(i for epoch in range(epochs) for i in ids_of(epoch))
 
@@ -56,7 +52,7 @@ class _Twins:
         """One more. Behind a lock it waits."""
         (twin,) = self._children(1)
         self._there.append(twin)
-        twin.begin(self._table.lake, **_round(epoch), **more)
+        twin.begin(self._table.lake, **round_of(epoch), **more)
         patience = PATIENCE_SECONDS if self._kept < 2 else LITTLE_PATIENCE_SECONDS
         self._kept += not twin.answers_within(patience)
 
@@ -88,12 +84,12 @@ def test_a_lock_of_a_round_is_refused(
     """Another one has it, a signal came, or the file system has none. Where the round goes on without it, another
     driver of its epoch comes. And no lock is lost as the process closes another descriptor of its file."""
     some = (pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed"))
-    whole = runs.run(at=NOWHERE, **_round(0))
+    whole = runs.run(at=NOWHERE, **round_of(0))
     assert went_well(whole.answer), f"nothing came upon a round, and it ended in {whole.answer}"
     is_kept(whole)
     twins, epoch = _Twins(table, children), 1
     for at, error in refused_of(whole, *some):
-        run = runs.run(at=NOWHERE, but=QUIET, refuse=(at, error), **_round(epoch))
+        run = runs.run(at=NOWHERE, but=QUIET, refuse=(at, error), **round_of(epoch))
         told = runs.told_of_lock(run, at, error)
         assert run.answer is not None, f"{told}: the process died"
         _made_whole(table, epoch, told, answered=went_well(run.answer))
@@ -104,7 +100,7 @@ def test_a_lock_of_a_round_is_refused(
                 but=QUIET,
                 refuse=(at, error),
                 meanwhile=lambda: twins.come(epoch),  # noqa: B023 - called before the next
-                **_round(epoch),
+                **round_of(epoch),
             )
             told = f"{runs.told_of_lock(again, at, error)}, and the round went on without it; "
             twins.end(again, epoch, told + runs.told(again, "another driver of the epoch came before"))
@@ -125,7 +121,7 @@ def test_a_lock_is_taken_over(
     """A file that stands for a lock is deleted, as one does who takes the round for dead; or its time is over by the
     clock of the other one, which is ahead. Then another driver of the epoch comes."""
     some = (pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed"))
-    whole = runs.run(at=NOWHERE, **_round(0))
+    whole = runs.run(at=NOWHERE, **round_of(0))
     assert went_well(whole.answer), f"nothing came upon a round, and it ended in {whole.answer}"
     files = lock_files_of(whole, lambda: table.ids == _expected(1) and table.watermark() is not None)
     if not files:
@@ -139,7 +135,7 @@ def test_a_lock_is_taken_over(
         twins.come(epoch, **({} if how == "deleted" else {"clock": clock}))
 
     for epoch, at in enumerate(spread(total, *some), start=1):
-        run = runs.run(at=at, but=QUIET, meanwhile=lambda: come(epoch), **_round(epoch))  # noqa: B023 - as above
+        run = runs.run(at=at, but=QUIET, meanwhile=lambda: come(epoch), **round_of(epoch))  # noqa: B023 - as above
         happened = "its lock file was deleted" if how == "deleted" else "its lease was over"
         twins.end(run, epoch, runs.told(run, f"{happened}, and another driver of the epoch came before"))
 

@@ -26,6 +26,7 @@ from laketier.spi import (
     support_of,
 )
 from laketier.tiering import RoundOutcome
+from laketier_conformance.delivery import round_of
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
@@ -47,13 +48,9 @@ TASKS = ([[3, 4], [5]], [[10, 11], [12]])
 """Of two rounds, ids 3 and 10 have a partition in common, and each id has one below it."""
 
 
-def _round(epoch: int) -> dict[str, Any]:
-    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
-
-
 def _made_and_filled(cuts: PowerCuts, *, cut: bool) -> None:
     answers = [cuts.ask("make", table="db.t", cut=cut).answer]
-    answers += [cuts.ask(**_round(epoch), cut=cut and epoch == EPOCHS - 1).answer for epoch in range(EPOCHS)]
+    answers += [cuts.ask(**round_of(epoch), cut=cut and epoch == EPOCHS - 1).answer for epoch in range(EPOCHS)]
     assert len(cuts.requests) == len(answers), f"a table is made and filled: {answers}"
 
 
@@ -248,11 +245,11 @@ def test_nothing_is_torn(cuts: PowerCuts, plugin: LakeStoragePlugin, request: py
 def test_a_replay_makes_durable_what_it_finds(cuts: PowerCuts) -> None:
     """A round is killed before each of its last syncs, which are those of what it publishes. The replay answers for it,
     and has to sync what it found."""
-    syncs = len(cuts.ask(**_round(0), only=SYNCS, decided=KILL).steps)
+    syncs = len(cuts.ask(**round_of(0), only=SYNCS, decided=KILL).steps)
     for epoch, at in enumerate(range(syncs)[-LAST:], start=1):
         cuts.restart()
-        cuts.ask(**_round(epoch), at=at, decided=KILL, only=SYNCS)
-        replay = cuts.ask(**_round(epoch))
+        cuts.ask(**round_of(epoch), at=at, decided=KILL, only=SYNCS)
+        replay = cuts.ask(**round_of(epoch))
         told = f"a round was killed before its sync number {at + 1} of {syncs}, and replayed"
         assert "outcome" in (replay.answer or {}), f"{told}: the replay ended with {replay.answer}"
         expect(cuts.survivors("db.t", epoch), _rows(epoch + 1), f"{told}; then the power was cut")

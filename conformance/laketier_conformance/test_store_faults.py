@@ -22,7 +22,7 @@ from laketier.spi import AddColumn, Feature, LaketierError
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, ChildDied
-from laketier_conformance.delivery import made_whole
+from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import NotShown, cause_of, expect, refused
 from laketier_conformance.expect import told as error_told
 from laketier_conformance.interposed.runs import spread
@@ -136,10 +136,6 @@ def _judge(asked: Asked, told: str, answer: Answer, stored: Stored) -> None:
     asked.judge_both(told, answer, found)
 
 
-def _round(epoch: int) -> dict[str, Any]:
-    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
-
-
 def _expected(epochs: int) -> list[int]:
     return [i for epoch in range(epochs) for i in ids_of(epoch)]
 
@@ -184,7 +180,7 @@ def _is_killed(
     step = Step(*at, counts=_changes, meanwhile=child.kill)
     answer: Answer | None = None
     with stored.proxy.deciding(step):
-        child.begin(table.lake, **_round(epoch))
+        child.begin(table.lake, **round_of(epoch))
         try:
             answer = child.answer()
         except ChildDied as death:
@@ -219,14 +215,14 @@ def test_a_rival_before_each_request(
     (rival,) = children(1)
     for epoch, at in enumerate(sorted(some), start=2):
         said: list[Answer] = []
-        theirs = {**_round(came), "pipeline": "rival", "tasks": [[RIVALS + came]]}
+        theirs = {**round_of(came), "pipeline": "rival", "tasks": [[RIVALS + came]]}
 
         def come(said: list[Answer] = said, theirs: dict[str, Any] = theirs) -> None:
             said.append(rival.ask(stored.lake, **theirs))
 
         step = Step(at, None, counts=_changes, meanwhile=come)
         with stored.proxy.deciding(step):
-            answer = answer_of(stored.lake, _round(epoch))
+            answer = answer_of(stored.lake, round_of(epoch))
         step.wait()
         told = f"another pipeline published before {step.told}"
         assert step.failed is None, f"{told}: its round ended in {error_told(step.failed)}"

@@ -8,12 +8,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from laketier.tiering import RoundOutcome
-from laketier_conformance.delivery import made_whole
+from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import told
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.runs import NOWHERE, Interposed
@@ -25,10 +24,6 @@ RIVALS = 900_000
 KILLED_AT, KILLED_LATE = 8, 4
 LOOKED_AT, LOOKED_LATE = 24, 80
 """Among so many commits a checkpoint of each tenth is there twice, and one of each thirty-second."""
-
-
-def _round(epoch: int) -> dict[str, Any]:
-    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
 
 
 def _replay(table: Table, epoch: int) -> RoundOutcome:
@@ -105,10 +100,10 @@ def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unprove
         return
     if not (commits.done - commits.first) % commits.every:
         commits.empty()
-    plain = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **_round(0))
+    plain = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **round_of(0))
     commits.done += 1
     commits.until_one()
-    whole = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **_round(1))
+    whole = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **round_of(1))
     commits.done += 1
     both = itertools.takewhile(lambda pair: pair[0].call == pair[1].call, zip(plain.steps, whole.steps, strict=False))
     begins, total = len(list(both)), len(whole.steps)
@@ -118,7 +113,7 @@ def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unprove
     at, missed = begins, 0
     for epoch in itertools.count(2):
         commits.until_one()
-        run = runs.run(at=at, decided=KILL, but=SYNCS, **_round(epoch))
+        run = runs.run(at=at, decided=KILL, but=SYNCS, **round_of(epoch))
         cut = f"{runs.told(run, 'killed before')}, of a commit that sums up those before it"
         try:
             commits.other()

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from laketier.registry import format_names
-from laketier_verification.clocks.host import MISSING, library
+from laketier_conformance.host_clocks import MISSING, shifting_library
 from laketier_verification.clocks.matrix import DAYS, shown
 
 
@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m laketier_verification.clocks", description=__doc__)
     parser.add_argument("formats", nargs="*", default=list(format_names()))
     formats = parser.parse_args().formats
-    if library() is None:
+    if shifting_library() is None:
         print(MISSING, file=sys.stderr)
         return 2
     out = Table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import glob
 import json
 import os
 import subprocess
@@ -14,26 +13,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-LIBRARY = "libfaketimeMT.so.1"
-MISSING = f"{LIBRARY} is not here: install libfaketime (Debian: apt-get install libfaketime)"
-
-
-def library() -> str | None:
-    """Where libfaketime is."""
-    found = glob.glob(f"/usr/lib/*/faketime/{LIBRARY}") + glob.glob(f"/usr/lib*/faketime/{LIBRARY}")
-    return found[0] if found else None
+from laketier_conformance.host_clocks import MISSING, of_another_time, shifting_library
 
 
 class Host:
     """``days`` ahead of this process, or behind it."""
 
     def __init__(self, format: str, warehouse: Path, days: int) -> None:
-        shifted = library()
-        assert shifted is not None, MISSING
-        environment = dict(os.environ)
-        if days:
-            # Files are dated by the kernel, which is the storage here, so what stat says must not be shifted.
-            environment |= {"LD_PRELOAD": shifted, "FAKETIME": f"{days:+}d", "NO_FAKE_STAT": "1"}
+        assert shifting_library() is not None, MISSING
+        environment = of_another_time(days) if days else dict(os.environ)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "laketier_verification.clocks.host", format, str(warehouse)],
             stdin=subprocess.PIPE,
