@@ -178,7 +178,7 @@ test-isolated: python $(READY) ## build each distribution, install it alone, imp
 	$(BIN)/python scripts/isolated.py
 
 .PHONY: test-strangers
-test-strangers: python $(READY) ## a wheel in an empty environment: the suite beside others' plugins of pytest, and on what new-plugin makes
+test-strangers: python $(READY) ## a wheel in an empty environment: the suite beside others' plugins of pytest, and what new-plugin's README says
 	$(BIN)/python scripts/strangers.py $(ARGS)
 
 .PHONY: test-matrix

@@ -3,8 +3,8 @@
     python scripts/strangers.py              all of it
     python scripts/strangers.py ways         the suite in odd folders, under strict settings, beside others' plugins
     python scripts/strangers.py again        the command that a failure ends with, taken by a shell that knows nothing
-    python scripts/strangers.py manifest     the whole suite on what `laketier new-plugin --kind manifest` makes, as the
-                                             workflow that comes with it runs it; so table-library and database
+    python scripts/strangers.py manifest     the commands that the workflow and the README name of what `laketier
+                                             new-plugin --kind manifest` makes; so table-library and database
 
 The ways are one selection of the suite on one format: the names of the tests and what became of each have to be the
 same in all of them. Ends with 1 if anything is not. It needs the package index. Standard library only.
@@ -16,7 +16,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,13 +26,13 @@ from typing import Any
 
 from bootstrap import ROOT
 from strangers_again import again_as_printed
+from strangers_runs import call, ran, told
+from strangers_walk import ODD, walked
 
 FEATHER = ROOT / "tests" / "third_party" / "feather"
 KINDS = ("manifest", "table-library", "database")
 WAYS, AGAIN, PLAINLY = "ways", "again", "plainly"
 PARTS = (WAYS, AGAIN, *KINDS)
-MOST_SECONDS = 3600
-"""For one command. The whole suite takes the longest: it took five to nine minutes on two busy cores."""
 OTHERS = (
     "pytest-asyncio",
     "pytest-benchmark",
@@ -82,7 +81,6 @@ tmp_path_retention_policy = none
 tmp_path_retention_count = 0
 asyncio_mode = auto
 """
-ODD = "with blanks, C:\\back 100% #ünï [x]"
 
 
 @dataclass(frozen=True)
@@ -210,37 +208,8 @@ def new_plugin(above: Path, wheel: Path, programs: Path, name: str, kind: str) -
 
 
 def is_conformant(here: Path, wheel: Path, kind: str) -> bool:
-    """The steps of ``.github/workflows/test.yml`` of what is made."""
-    programs = empty_environment(here / "env")
-    project = new_plugin(here, wheel, programs, f"acme-{kind}", kind)
-    began = time.monotonic()
-    code, said = ran([programs / "pytest"], project)
-    told(code == 0, f"the whole suite on what is made of kind {kind}", began)
-    if code:
-        print(said, file=sys.stderr)
-    return code == 0
-
-
-def told(well: bool, what: str, began: float) -> None:
-    print(f"{'ok' if well else 'FAILED':8}{what:64}{time.monotonic() - began:6.1f} s", flush=True)
-
-
-def ran(command: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """The exit code, and all that was said. A command that hangs is killed, and has failed."""
-    words = [str(word) for word in command]
-    try:
-        done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, check=False, timeout=MOST_SECONDS)
-    except subprocess.TimeoutExpired as late:
-        said = (late.stdout or b"") + (late.stderr or b"")
-        return 1, f"{said.decode(errors='replace')}\n{words[0]} was killed after {MOST_SECONDS} s"
-    return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
-
-
-def call(command: Sequence[str | Path], cwd: Path = ROOT) -> None:
-    code, said = ran(command, cwd)
-    if code:
-        print(said, file=sys.stderr)
-        raise SystemExit(f"strangers: '{Path(str(command[0])).name} {command[1]}' failed, see above")
+    """The commands of the workflow and of the README of what is made."""
+    return walked(here, wheel, empty_environment(here / "env"), kind, TESTS)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+BLANK = re.compile(r"\$\{?\w+\}?")
+"""What `laketier new-plugin` fills in: authors take their plugin from what it makes."""
 PRODUCT = [ROOT / "core", *sorted(ROOT.glob("plugins/*/laketier_*"))]
 HOME = "core/laketier/kit/looks.py"
 
@@ -47,6 +50,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "_CHECKOUT.joinpath(name).is_file": "which of two texts tells people where a page is",
         "_DOCUMENTS.joinpath(name).is_file": "which of two texts tells people where a page is",
     },
+    "core/laketier/cli/new_plugin/templates/common/tests/test_conformance.py.tmpl": {"report.exists": "a test"},
     "core/laketier/cli/new_plugin/distribution.py": {"each.is_dir": "of a folder that was made just now"},
     "core/laketier/cli/demo/inputs.py": {
         "self.waiting.glob": "the demo's own folder",
@@ -85,8 +89,11 @@ def asked(tree: ast.Module) -> Iterator[str]:
 
 def test_nothing_else_decides_by_a_look_that_swallows_errors() -> None:
     found: dict[str, set[str]] = {}
-    for file in (file for root in PRODUCT for file in sorted(root.rglob("*.py"))):
-        if here := set(asked(ast.parse(file.read_text(encoding="utf-8")))):
+    for file in (
+        file for root in PRODUCT for ending in ("py", "py.tmpl") for file in sorted(root.rglob(f"*.{ending}"))
+    ):
+        text = file.read_text(encoding="utf-8")
+        if here := set(asked(ast.parse(BLANK.sub("x", text) if file.suffix == ".tmpl" else text))):
             found[str(file.relative_to(ROOT))] = here
     assert found == {module: set(names) for module, names in ALLOWED.items() if names}, "use laketier.kit.looks"
 

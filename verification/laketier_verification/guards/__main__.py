@@ -3,120 +3,77 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import datetime
 import re
-import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from laketier_verification.guards.listed import ROOT, Guard, guards
+from laketier_verification.guards.record import Taken, digest_of, file_of, is_left, keep, recorded
+from laketier_verification.guards.taking import COPIED, NothingShown, SourcesCopy, Verdict
 
-_PLUGINS = ("localfile", "delta", "iceberg", "lance")
-# Earlier than what the environment has installed from the checkout.
-_SOURCES = ("core", "conformance", "verification", *(f"plugins/{name}" for name in _PLUGINS))
-_COPIED = ("core", "conformance", "verification", "plugins", "tests", "pyproject.toml")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-_SECONDS = 600
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What happened without a guard. ``noticed_by`` is the first test that failed; empty: nobody noticed."""
-
-    guard: str
-    place: str
-    noticed_by: str
-    seconds: float
-
-    @property
-    def file(self) -> str:
-        """Without the line, which moves."""
-        return self.place.rpartition(":")[0]
-
-    @property
-    def test(self) -> str:
-        """Without its folder."""
-        return self.noticed_by.rpartition("/")[2]
+_PAGE = ROOT / "docs/proof/guards.md"
 
 
 def main() -> None:
-    """Exit code 1 when a guard can go without being noticed, or tests fail although all are there."""
+    """Exit code 1 when a guard can go without being noticed, or a test fails with the guard, too."""
     arguments = _parser().parse_args()
+    record = recorded(file_of(arguments.docs or _PAGE))
     chosen = [guard for guard in guards() if re.search(arguments.only, guard.name)]
+    if arguments.left:
+        chosen = [guard for guard in chosen if is_left(guard, record)]
     if arguments.without_java:
         chosen = [guard for guard in chosen if guard.needs != "java"]
-    progress = Console(stderr=True)
+    progress, commit, began = Console(stderr=True), _commit(), time.monotonic()
+    verdicts: list[Verdict] = []
+    unclear = []
     with tempfile.TemporaryDirectory(prefix="guards-") as folder:
-        copy = Path(folder)
-        for name in _COPIED:
-            _copy(ROOT / name, copy / name)
-        if not arguments.skip_baseline:
-            for tests in dict.fromkeys(guard.tests for guard in chosen):
-                progress.print(f"all guards there: {tests}", style="dim", highlight=False)
-                failed = _run(copy, tests)
-                if failed:
-                    sys.exit(f"{failed} fails although every guard is there: nothing can be said")
-        verdicts = []
+        copy = SourcesCopy.of_checkout(Path(folder))
         for number, guard in enumerate(chosen, start=1):
+            if arguments.seconds is not None and time.monotonic() - began > arguments.seconds:
+                progress.print(f"{arguments.seconds:.0f} s are over: {len(chosen) - number + 1} are left")
+                break
             progress.print(f"{number}/{len(chosen)} without: {guard.name}", style="dim", highlight=False)
-            verdicts.append(_without(copy, guard))
+            try:
+                verdicts.append(copy.without(guard))
+            except NothingShown as error:
+                unclear.append(str(error))
+                progress.print(f"  NOTHING SHOWN: {error}", style="bold red")
+                continue
             if not verdicts[-1].noticed_by:
-                progress.print(f"  NOT NOTICED: {guard.name} ({verdicts[-1].place})", style="bold red")
+                progress.print(f"  NOT NOTICED: {guard.name} ({_place(guard)})", style="bold red")
+            if arguments.docs:
+                record = keep(arguments.docs, guards(), record, [_taken(verdicts[-1], commit)])
     _show(verdicts)
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=2), encoding="utf-8")
-    if arguments.docs:
-        arguments.docs.write_text(_page(verdicts), encoding="utf-8")
-    sys.exit(any(not verdict.noticed_by for verdict in verdicts))
+    for each in unclear:
+        print(each)
+    sys.exit(bool(unclear) or any(not verdict.noticed_by for verdict in verdicts))
 
 
-def _without(copy: Path, guard: Guard) -> Verdict:
-    path = copy / guard.file
-    whole = path.read_text(encoding="utf-8")
-    started = time.monotonic()
-    path.write_text(guard.without(whole), encoding="utf-8")
-    try:
-        failed = _run(copy, guard.tests)
-    finally:
-        path.write_text(whole, encoding="utf-8")
-    return Verdict(guard.name, f"{guard.file}:{guard.line()}", failed, time.monotonic() - started)
+def _taken(verdict: Verdict, commit: str) -> Taken:
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    guard = verdict.guard
+    return Taken(guard.name, guard.file, verdict.noticed_by, commit, today, digest_of(guard))
 
 
-def _run(copy: Path, tests: str) -> str:
-    """The first test that fails, or what else went wrong; empty when all pass."""
-    words = shlex.split(tests.replace("CONFORMANCE=", "--pyargs laketier_conformance --lake-format="))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(copy / name) for name in _SOURCES), "CI": "true"}
-    # Two sources of the same second and size would share a cached one.
-    environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *words]
-    try:
-        done = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return f"no end within {_SECONDS} s"
-    failed = _FAILED.search(done.stdout)
-    if failed:
-        return failed[1]
-    # A part of the conformance suite ends with a verdict of its own, which is no failed test.
-    return "" if " passed" in done.stdout else f"pytest ended with {done.returncode}"
+def _commit() -> str:
+    """With ``-dirty`` where what is copied is not the commit's; empty outside of a checkout."""
+    changed = _git("status", "--porcelain", "--", *COPIED)
+    return f"{_git('rev-parse', 'HEAD')}{'-dirty' if changed else ''}"
 
 
-def _copy(source: Path, target: Path) -> None:
-    if source.is_file():
-        shutil.copy2(source, target)
-    else:
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _place(guard: Guard) -> str:
+    return f"{guard.file}:{guard.line()}"
 
 
 def _show(verdicts: list[Verdict]) -> None:
@@ -124,35 +81,21 @@ def _show(verdicts: list[Verdict]) -> None:
     for column in ("guard", "place", "noticed by", "s"):
         table.add_column(column, overflow="fold")
     for verdict in verdicts:
-        table.add_row(
-            verdict.guard, verdict.place, verdict.noticed_by or "[bold red]nobody[/]", f"{verdict.seconds:.0f}"
-        )
+        noticed = verdict.noticed_by.replace("[", r"\[") or "[bold red]nobody[/]"
+        table.add_row(verdict.guard.name, _place(verdict.guard), noticed, f"{verdict.seconds:.0f}")
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     print(f"removed {len(verdicts)}, noticed {sum(bool(verdict.noticed_by) for verdict in verdicts)}")
-
-
-def _page(verdicts: list[Verdict]) -> str:
-    rows = "\n".join(f"| {each.guard} | `{each.file}` | `{each.test or 'nobody'}` |" for each in verdicts)
-    noticed = sum(bool(verdict.noticed_by) for verdict in verdicts)
-    return f"""# Guards
-
-`make test-guards` takes each of these out of a copy of the sources, runs the tests named in `tests/guards/guards.toml`,
-and fails when they still pass. Written by `python -m laketier_verification.guards --docs`:
-**removed {len(verdicts)}, noticed {noticed}**.
-
-| guard | in | the first test that fails without it |
-|---|---|---|
-{rows}
-"""
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m laketier_verification.guards", description=__doc__)
     parser.add_argument("--only", default="", help="a regular expression for names")
+    parser.add_argument("--left", action="store_true", help="only those that the page does not tell of as they are now")
+    parser.add_argument("--seconds", type=float, help="begin with no other guard after so many")
     parser.add_argument("--without-java", action="store_true", help="leave out those whose tests start Spark")
-    parser.add_argument("--skip-baseline", action="store_true", help="do not run the tests with all guards first")
-    parser.add_argument("--json", type=Path, help="write the verdicts to this file")
-    parser.add_argument("--docs", type=Path, help="write them as a page of the documentation")
+    parser.add_argument(
+        "--docs", type=Path, metavar="PAGE", help="write what was noticed into a page of the documentation, one by one"
+    )
     return parser
 
 
