@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 
 from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import type_width
@@ -24,6 +25,15 @@ from laketier.spi.serializer import pack, unpack
 from laketier.tables import Scan, group_splits, open_source, plan_scan, scan_request
 
 _TASKS_PER_CORE = 4
+_AS_IT_IS = {
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+"""For Spark's own reader, whatever the session is set to for files of others: a snapshot has all rows or is an error,
+and a day before 1582 is the day that was written."""
 
 
 def read(
@@ -56,7 +66,7 @@ def read(
             every = source.plan(scan_request(config)).schema
             planned = plan_scan(source, scan_request(config, [_narrowest(every)], filters))
         df = _splits(spark, planned)
-    return df if columns is None else df.select(*columns)
+    return df if columns is None else df.select(*map(_quoted, columns))
 
 
 def _narrowest(schema: pa.Schema) -> str:
@@ -68,11 +78,20 @@ def _parted(planned: Scan) -> tuple[ScanPlan | None, Scan]:
     """The part of a plan whose rows Spark's own Parquet reader gives unchanged, and the rest. None for no such part,
     but for a plan without splits, which is one."""
     plan = planned.plan
-    plain = tuple(split for split in plan.splits if split.plain_parquet)
+    plain = tuple(split for split in plan.splits if _is_plain(split))
     if (plan.splits and not plain) or not all(_is_native_type(field.type) for field in plan.schema):
         return None, planned
-    rest = tuple(split for split in plan.splits if not split.plain_parquet)
+    rest = tuple(split for split in plan.splits if not _is_plain(split))
     return replace(plan, splits=plain), replace(planned, plan=replace(plan, splits=rest))
+
+
+def _is_plain(split: LakeSplit) -> bool:
+    """Whether Spark's own reader may be given the split's file. It passes over files whose names are like those of
+    metadata or of copies, without a word, also where it is given their very paths."""
+    if split.plain_parquet is None:
+        return False
+    name = split.plain_parquet.rpartition("/")[2]
+    return not name.startswith(("_", ".")) and not name.endswith("._COPYING_")
 
 
 def _is_native_type(kind: pa.DataType) -> bool:
@@ -104,7 +123,7 @@ def _native(spark: SparkSession, plan: ScanPlan, filters: Sequence[Predicate]) -
     paths = [split.plain_parquet for split in plan.splits if split.plain_parquet]
     if not paths:
         return spark.createDataFrame([], schema)
-    df = spark.read.schema(schema).option("mergeSchema", "false").parquet(*map(_spark_path, paths))
+    df = spark.read.schema(schema).options(**_AS_IT_IS).parquet(*map(_spark_path, paths))
     for predicate in filters:
         df = df.where(as_column(predicate, plan.schema))
     return df
@@ -208,6 +227,8 @@ def _literal(value: Any) -> Any:
     if isinstance(value, pa.Scalar):
         return value.as_py()
     if isinstance(value, datetime):
-        kind = "timestamp_ntz" if value.tzinfo is None else "timestamp"
-        return F.lit(value.isoformat(sep=" ")).cast(kind)
+        # By its name, `timestamp` is whichever of the two the session is set to.
+        return F.lit(value.isoformat(sep=" ")).cast(TimestampNTZType() if value.tzinfo is None else TimestampType())
+    if isinstance(value, date):
+        return F.lit(value.isoformat()).cast(DateType())  # as a date, pyspark takes none before the year 1000
     return value
