@@ -33,6 +33,7 @@ from laketier.spi import (
     WriteMode,
 )
 from laketier.tiering import RoundOutcome, TieringRound
+from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import QUICK, Lake, Table, token
 
@@ -200,8 +201,13 @@ class Documents:
         return plan, pairs[len(plan.parts) :]
 
     def index(self, parts: int = 2, mode: IndexMode = IndexMode.CREATE, spec: IndexSpec | None = None) -> IndexInfo:
-        """Build and publish."""
-        return self.indexer.publish(*self.built(parts, mode, spec))
+        """Build and publish. An index that tells its settings tells those that it was given."""
+        plan, built = self.built(parts, mode, spec)
+        info = self.indexer.publish(plan, built)
+        given = (spec or self.spec).options
+        told = {name: value for name, value in info.options.items() if given.get(name) is not None}
+        expect(told, {name: given[name] for name in told}, f"what an index of {info.column} tells of its settings")
+        return info
 
     # -- questions --------------------------------------------------------------------------------------------------
 

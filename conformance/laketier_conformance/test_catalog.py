@@ -16,6 +16,7 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     IncompatibleTable,
+    LaketierError,
     PartitionField,
     RenameColumn,
     SetProperty,
@@ -177,6 +178,36 @@ def test_creating_again_commits_nothing(lake: Lake) -> None:
         before = table.info.snapshot_id
         lake.create(schema, f"db.t{number}")
         expect(table.info.snapshot_id, before, f"the snapshot of a table with a {kind} that is created again, as it is")
+
+
+def test_a_table_made_as_another_one_is_described(lake: Lake) -> None:
+    """It has the columns, comment and properties that the other one tells, and nothing of its rows or its rounds. What
+    a format keeps among the properties, as a watermark, must not come along: a pipeline would take its epochs for
+    there. A format may refuse a property that it tells."""
+    first = lake.create(name="db.first", comment="of people", properties={"acme.note": "stays"})
+    for epoch in (0, 1):
+        first.append(epoch)
+    described = first.info
+    try:
+        lake.storage.catalog().create_table(TablePath("db", "second"), described.descriptor)
+    except LaketierError:
+        expect(lake.storage.catalog().list_tables(), [first.path], "the tables after another one's description failed")
+        return
+    second = lake.table("db.second")
+    info = second.info
+    what = "of a table that was made as another one is described"
+    expect(
+        (info.table_uuid == described.table_uuid, info.location == described.location), (False, False), f"same {what}"
+    )
+    expect(info.descriptor.comment, described.descriptor.comment, f"the comment {what}")
+    mine, theirs = (each.descriptor.properties.get("acme.note") for each in (info, described))
+    expect(mine, theirs, f"a property {what}")
+    expect((second.ids, second.watermark()), ([], None), f"the rows and the watermark {what}")
+    for epoch in (0, 1):
+        outcome = second.append(epoch, ids_of(7 + epoch)).outcome
+        expect(outcome, RoundOutcome.PUBLISHED, f"the outcome of epoch {epoch} {what}")
+    expect(second.ids, ids_of(7) + ids_of(8), f"the rows of two rounds {what}")
+    expect(first.ids, ids_of(0) + ids_of(1), "the rows of a table after another one was made as it is described")
 
 
 @pytest.mark.parametrize(

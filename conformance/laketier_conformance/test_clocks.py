@@ -22,6 +22,7 @@ from laketier.spi import (
     AddColumn,
     Collected,
     Feature,
+    FeatureNotSupported,
     OrphanFile,
     UnknownOutcome,
     Watermark,
@@ -91,6 +92,8 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
             with goes_well(f"{how}: no clock ends a snapshot"):
                 found = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
             expect(found, rows, how)
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
+        _is_repaired(table, snapshots)
     if not table.lake.declares(Feature.HISTORY):
         return
     history = table.history.snapshots(len(rounds))
@@ -104,6 +107,25 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
                 found = sorted(table.read(as_of=line.committed_at)["id"].to_pylist())
                 expected = snapshots[newest_at[line.committed_at]]
                 expect(found, expected, f"the moment of snapshot {line.snapshot_id} is read, as of its newest commit")
+
+
+def _is_repaired(table: Table, snapshots: Mapping[int, list[int]]) -> None:
+    """A format may find that such clocks left something which disturbs others. Then a repair mends what it can, and
+    each snapshot, row and watermark is as before."""
+    maintenance = table.lake.storage.maintenance(table.info)
+    before = list(maintenance.findings())
+    mark = table.watermark()
+    with suppress(FeatureNotSupported):
+        left = list(maintenance.repair())
+        after = list(table.lake.storage.maintenance(table.info).findings())
+        told = f"after a repair of what clocks left: {before}"
+        expect(after, left, f"the findings {told}, beside what the repair says is left")
+        expect([each for each in left if not each.fix], [], f"findings without a fix, which a repair mends, {told}")
+        newest = max(snapshots, key=lambda each: len(snapshots[each]))
+        expect((table.ids, table.watermark()), (snapshots[newest], mark), f"the rows and the watermark {told}")
+        if table.lake.declares(Feature.TIME_TRAVEL):
+            found = sorted(table.read(snapshot_id=newest)["id"].to_pylist())
+            expect(found, snapshots[newest], f"the newest snapshot of before is read {told}")
 
 
 def test_rounds_of_a_host_whose_whole_clock_is_set_back(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     BuiltIndexPart,
     ConfigError,
@@ -16,13 +22,17 @@ from laketier.spi import (
     IndexKind,
     IndexMode,
     IndexPlan,
+    IndexResources,
     IndexSpec,
     LakeIndexBuilder,
     LakeIndexer,
     LaketierError,
+    Leaf,
+    Op,
     Refused,
 )
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.documents import kind_of_numbers
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import Lake, Table, ids_of
 
 
@@ -159,3 +169,123 @@ def test_parts_that_are_not_whole(table: Table) -> None:
             if len(plan.parts) > 1 or what != "a part has other settings":
                 pytest.fail(f"a publish is refused where {what}: it was not")
         expect(_indexer(table).indexes(), [], f"indexes after a publish where {what}")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_what_does_not_fit_is_refused_before_a_task_runs(table: Table) -> None:
+    """A task that finds out has cost a job. A refused plan leaves nothing behind."""
+    indexer = _indexer(table)  # a format without it refuses here
+    table.append(0)
+    spec = IndexSpec("of_id", "id", kind_of_numbers(indexer, "id"))
+    before = table.lake.files()
+    for doing, odd, most, mode in (
+        ("a column that is not there is indexed", replace(spec, column="nothing"), 1, IndexMode.CREATE),
+        ("an index is given an option that is none", replace(spec, options={"no such option": 1}), 1, IndexMode.CREATE),
+        ("an index is built in no part", spec, 0, IndexMode.CREATE),
+        ("the words of numbers are indexed", replace(spec, kind=IndexKind.INVERTED), 1, IndexMode.CREATE),
+        ("numbers are indexed as vectors", replace(spec, kind=IndexKind.IVF_FLAT), 1, IndexMode.CREATE),
+        ("an index is appended to that is not there", spec, 1, IndexMode.APPEND),
+        ("an index is merged that is not there", spec, 1, IndexMode.MERGE),
+    ):
+        with refused((ConfigError, FeatureNotSupported), doing):
+            indexer.plan(odd, most, mode)
+    expect(table.lake.files() - before, set(), "files that refused plans left")
+    _indexer(table).publish(*_built(table))
+    for doing, odd in (
+        ("an index is appended to as one of another column", replace(spec, column="value")),
+        ("an index is appended to as one of words", replace(spec, kind=IndexKind.INVERTED)),
+    ):
+        with refused((ConfigError, FeatureNotSupported), doing):
+            _indexer(table).plan(odd, 1, IndexMode.APPEND)
+    expect(_covered(table), {"of_id": (5, 0)}, "rows in and not in an index after plans were refused")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+@pytest.mark.parametrize("memory", [1, 64 << 20, 1 << 40], ids=["a-byte", "64-mib", "a-tib"])
+def test_an_index_within_a_limit(table: Table, memory: int) -> None:
+    """It is built as without one, or refused before a task runs: such a limit is too small, or there is none."""
+    plan, builder = _planned_of(table, 2)
+    try:
+        bounded = builder.within(IndexResources(memory=memory))
+    except (ConfigError, FeatureNotSupported):
+        return
+    if bounded.environment:
+        return  # which a process has to start with
+    bounded = pickle.loads(pickle.dumps(bounded))  # noqa: S301 - as an engine sends it to its tasks
+    _indexer(table).publish(plan, [bounded.build(part) for part in plan.parts])
+    _answers(table, f"an index that was built within {memory} bytes")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_a_build_after_one_whose_files_were_damaged(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """What a build left is used whole or not at all: a file that was cut, or has other bytes, is none of an index."""
+    root = Path(table.lake.location)
+    plan, builder = _planned_of(table, 2)
+    before = table.lake.files()
+    for part in plan.parts:
+        builder.build(part)
+    left = {name: (root / name).read_bytes() for name in sorted(table.lake.files() - before)}
+    if not left:
+        unproven("builds after one whose files were damaged", "a build leaves no files in a local folder")
+        return
+    of_each_name = {Path(name).name: name for name in left}.values()
+    for name, (how, damaged) in itertools.product(of_each_name, _DAMAGE.items()):
+        (root / name).write_bytes(damaged(left[name]))
+        told = f"a build after one whose file {Path(name).name} {how}"
+        with goes_well(told):
+            anew, _ = _planned(table, IndexMode.REPLACE)
+            found = _indexer(table).resume(anew, 2)
+            _indexer(table).publish(found, [found.builder.build(part) for part in found.parts])
+        _answers(table, told)
+        (root / name).write_bytes(left[name])
+
+
+_DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "was cut": lambda data: data[: len(data) // 2],
+    "has other bytes": lambda data: bytes(byte ^ 0x5A for byte in data),
+}
+
+
+@pytest.mark.needs(Feature.INDEXING, Feature.ORPHAN_COLLECTION)
+def test_orphans_of_indexes(table: Table) -> None:
+    """A collection leaves each file that an index needs, and takes what a build left that nobody published. Who
+    publishes that build afterwards is refused, or the index answers all the same."""
+    plan, builder = _planned_of(table, 2)
+    _indexer(table).publish(plan, [builder.build(part) for part in plan.parts])
+    before = table.lake.files()
+    late, parts = _built(table, IndexMode.REPLACE)
+    staged = table.lake.files() - before
+    table.lake.let_age()
+    collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
+    expect(staged & table.lake.files(), set(), "files of a build that nobody published, after orphans were collected")
+    _answers(table, "an index after orphans were collected")
+    with suppress(LaketierError):
+        _indexer(table).publish(late, parts)
+    _answers(table, "an index after a build was published whose files had been collected")
+    _indexer(table).publish(*_built(table, IndexMode.REPLACE))
+    table.lake.let_age()
+    collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
+    _answers(table, "an index that was replaced, after orphans were collected")
+
+
+def _planned_of(table: Table, epochs: int) -> tuple[IndexPlan, LakeIndexBuilder]:
+    """A plan for a table that gets so many epochs first."""
+    _indexer(table)  # a format without it refuses here
+    for epoch in range(epochs):
+        table.append(epoch)
+    return _planned(table)
+
+
+def _answers(table: Table, told: str) -> None:
+    """The only index has each of the ten rows of two epochs, and filters through it find them."""
+    whole = ids_of(0) + ids_of(1)
+    expect(_covered(table), {"of_id": (len(whole), 0)}, f"{told}: the rows that it has, and has not")
+    for leaf, expected in (
+        (Leaf("id", Op.IN, tuple(whole)), whole),
+        (Leaf("id", Op.EQ, whole[0]), whole[:1]),
+        (Leaf("id", Op.GE, whole[-2]), whole[-2:]),
+        (Leaf("id", Op.EQ, 77), []),
+    ):
+        with goes_well(f"{told}: rows are read where {leaf}"):
+            found = sorted(table.read(columns=("id",), filters=(leaf,))["id"].to_pylist())
+        expect(found, expected, f"{told}: the rows where {leaf}")

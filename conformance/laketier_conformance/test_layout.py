@@ -18,17 +18,20 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     IncompatibleData,
+    LaketierError,
     Leaf,
     Op,
     PartitionField,
     ScanRequest,
     TableDescriptor,
+    TablePath,
     Transform,
     UnsupportedType,
 )
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, token
 from laketier_conformance.layouts import DAY, FUNCTIONS, KEYS, REFUSABLE, SPELLED, rows_by, spelled_as_they_are
+from laketier_conformance.oracle import compare
 
 
 def _written(lake: Lake, rows: pa.RecordBatch, **descriptor: Any) -> Table:
@@ -102,6 +105,30 @@ def test_partitions_of_two_columns(lake: Lake) -> None:
     table = _written(lake, rows, partition_by=(PartitionField("key"), PartitionField("n")))
     again = lake.create(schema, "db.laid_out", partition_by=(PartitionField("key"), PartitionField("n")))
     expect(again.info.table_uuid, table.info.table_uuid, "the uuid of a partitioned table that is created again")
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_a_layout_by_odd_columns(lake: Lake) -> None:
+    """By one that is named twice, and by all that there are, so that files have no column of their own. It is refused,
+    or the rows are there all the same, for filters too."""
+    rows = rows_by(pa.string(), ["a", "b", None, "a"])
+    once = PartitionField("key")
+    lake.create(rows.schema, "db.once", partition_by=(once,))  # a format without them refuses here
+    layouts: dict[str, dict[str, Any]] = {
+        "twice": {"partition_by": (once, once)},
+        "all": {"partition_by": tuple(map(PartitionField, rows.schema.names))},
+    }
+    for name, layout in layouts.items():
+        try:
+            table = lake.create(rows.schema, f"db.{name}", **layout)
+        except LaketierError:
+            there = lake.storage.catalog().list_tables()
+            expect(TablePath("db", name) in there, False, f"whether a table is there whose layout {layout} was refused")
+            continue
+        table.publish_arrow([rows], token(0))
+        expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), f"rows of a table with the layout {layout}")
+        filters = [Leaf("key", Op.EQ, value) for value in "abc"] + [Leaf("key", Op.IS_NULL), Leaf("id", Op.GE, 2)]
+        compare(table, pa.Table.from_batches([rows]), filters)
 
 
 @pytest.mark.needs(Feature.PARTITIONING)

@@ -38,6 +38,8 @@ FLAT: dict[str, tuple[pa.DataType, list[Any]]] = {
     "decimal-9-2": (pa.decimal128(9, 2), [Decimal("-1234567.89"), Decimal("0.01")]),
     "decimal-18-6": (pa.decimal128(18, 6), [Decimal("123456789012.345678")]),
     "decimal-38-10": (pa.decimal128(38, 10), [Decimal("-1234567890123456789012345678.0123456789")]),
+    "decimal-38-0": (pa.decimal128(38, 0), [Decimal("-" + "9" * 38), Decimal(2**63), Decimal(0)]),
+    "decimal-5-5": (pa.decimal128(5, 5), [Decimal("-0.00001"), Decimal("0.99999"), Decimal("0.00000")]),
     "decimal256": (pa.decimal256(60, 4), [Decimal("1" * 50 + ".0001")]),
     "string": (pa.string(), ["", "text", "ünïcödé 🦆"]),
     "large_string": (pa.large_string(), ["", "text"]),

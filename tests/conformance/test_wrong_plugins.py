@@ -33,8 +33,7 @@ INTERPOSED = (
 EACH_STEP = ("--lake-steps=0",)
 OF_INDEXES = (
     "test_index_answers.py::",
-    "test_indexing.py::test_a_build_after",
-    "test_indexing.py::test_an_index_beside",
+    "test_indexing.py::",
     "test_vector_answers.py::",
     "test_search.py::",
     "test_foreign_updates.py::test_an_index",
@@ -42,6 +41,7 @@ OF_INDEXES = (
 )
 """The small correct format has no indexes: Lance is the one that they are about."""
 OF_LAYOUTS = (
+    "test_layout.py::test_a_layout_by_odd_columns",
     "test_layout.py::test_buckets",
     "test_layout_changes.py::test_appended_rows_of_buckets",
     "test_layout.py::test_a_split_has_one_value_of_a_transform",

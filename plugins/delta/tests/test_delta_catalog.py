@@ -91,6 +91,7 @@ def test_what_the_format_can_not_do_is_refused_and_makes_nothing(lake, support):
         (UnsupportedType, TableDescriptor(schema, (PartitionField("f"),))),
         (UnsupportedType, TableDescriptor(schema, (PartitionField("d"),))),
         (ConfigError, TableDescriptor(schema.empty_table().select(["id"]).schema, (PartitionField("id"),))),
+        (ConfigError, TableDescriptor(schema, (PartitionField("id"), PartitionField("id")))),
         (ConfigError, TableDescriptor(schema, buckets=BucketSpec(4, ("id",), "nonsense"))),
         (ConfigError, TableDescriptor(schema, properties={"delta.checkpointInterval": "soon"})),
         (UnsafeTable, TableDescriptor(schema, properties={"delta.setTransactionRetentionDuration": "interval 1 day"})),
