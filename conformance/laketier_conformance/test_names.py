@@ -360,7 +360,8 @@ PATHS = pa.schema([("id", pa.int64()), ("a", pa.struct([("b", pa.int64())])), ("
 def test_a_column_with_the_path_of_a_field(lake: Lake) -> None:
     """Files of Parquet name both `a.b`. Who keeps statistics, ids or values by that takes one for the other: its
     filters lose rows. A format may refuse the two side by side."""
-    fields, column = [[501, 502], [503, None], [1, 2]], [[1, 2], [3, 4], [501, None]]
+    fields: list[list[int | None]] = [[501, 502], [503, None], [1, 2]]
+    column: list[list[int | None]] = [[1, 2], [3, 4], [501, None]]
     batches = [
         pa.record_batch(
             [
