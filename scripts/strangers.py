@@ -48,6 +48,7 @@ OTHERS = (
 )
 """Plugins of pytest that authors have. All are installed, and so are there in each of the ways."""
 TESTS = (
+    "test_executors.py",
     "test_indexing.py",
     "test_isolation.py",
     "test_kills.py",

@@ -22,7 +22,7 @@ SPREAD = {"PYTEST_ADDOPTS": "-n 2 --dist loadfile"}
 STEP = re.compile(r"^ +- run: (.+)$", re.MULTILINE)
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMENT = "  #"
-PARTLY = "(it is partial)"
+PARTLY = "verdict: partial"
 """What the whole suite ends with where there is no Spark, as the README says."""
 
 

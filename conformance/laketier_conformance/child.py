@@ -241,8 +241,11 @@ def _made(lake: Lake, request: dict[str, Any]) -> Table:
 
 
 def _make(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
-    """Create a table, or find it."""
-    return {"uuid": _made(lake, request).info.table_uuid}
+    """Create a table, or find it. ``looks``: what a reader finds before, and what is listed."""
+    found: dict[str, Any] = {}
+    if request.get("looks"):
+        found = {"seen": seen(lake, request["table"]), "listed": [*map(str, lake.storage.catalog().list_tables())]}
+    return {**found, "uuid": _made(lake, request).info.table_uuid}
 
 
 def _fill(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,17 @@ ENDS_WITHIN_SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
-def interpreter(_children: Children) -> Child:
-    """One for all of them, as an engine uses a worker for several tasks. In it no assert checks anything."""
-    return _children.fresh("-O")
+def workers() -> list[Child]:
+    return []
+
+
+@pytest.fixture
+def interpreter(_children: Children, workers: list[Child]) -> Child:
+    """One for all of them, as an engine uses a worker for several tasks. Tests come in any order, so there is another
+    one after that which ends it. In it no assert checks anything."""
+    if not workers:
+        workers.append(_children.fresh("-O"))
+    return workers[0]
 
 
 def _text(data: bytes) -> str:
@@ -139,10 +147,11 @@ def test_checks_are_made_without_asserts(table: Table, interpreter: Child) -> No
     expect(table.ids, [], "rows after a result was refused by a process that runs with `python -O`")
 
 
-def test_a_process_that_used_a_table_ends(table: Table, interpreter: Child) -> None:
+def test_a_process_that_used_a_table_ends(table: Table, interpreter: Child, workers: list[Child]) -> None:
     """Neither a thread, a pool nor a loop keeps it alive, and nothing fails as it ends: a job that is done is over."""
     answer = interpreter.ask(table.lake, "imports")
     assert "rows" in answer, f"a process used a table, and ended in an error: {answer}"
+    workers.clear()
     code = interpreter.ends_within(ENDS_WITHIN_SECONDS)
     assert code is not None, f"a process used a table, and goes on {ENDS_WITHIN_SECONDS:.0f} s after it was done"
     expect(code, 0, "what a process ends with that used a table")

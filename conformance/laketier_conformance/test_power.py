@@ -172,15 +172,19 @@ def _asks(request: dict[str, Any], _: PowerCut) -> dict[str, Any]:
 
 
 def test_a_creation_makes_durable_what_it_finds(cuts: PowerCuts) -> None:
-    """It is killed before one of its syncs. Who asks again finds a table, or folders for one, and answers for them."""
+    """It is killed before one of its syncs. Who looks then finds an empty table, or none: a driver that is told of an
+    error there makes none, ever. Who asks again finds a table, or folders for one, and answers for them."""
     nothing = cuts.now
     syncs = len(cuts.ask("make", table="db.t", only=SYNCS, decided=KILL).steps)
     for at in spread(syncs, SPREAD, 0):
         cuts.put_back(nothing)
         cuts.ask("make", table="db.t", at=at, decided=KILL, only=SYNCS)
-        again = cuts.ask("make", table="db.t", alone=False).answer
-        before = f"a creation was killed before its sync number {at + 1} of {syncs}, and asked for again; "
-        assert "uuid" in (again or {}), f"{before}it ended with {again}"
+        again = cuts.ask("make", table="db.t", alone=False, looks=True).answer
+        killed = f"a creation was killed before its sync number {at + 1} of {syncs}, and "
+        before = f"{killed}asked for again; "
+        assert "uuid" in (again or {}), f"{killed}who looks for the table, and then asks for it again, is told {again}"
+        rows = ((again or {})["seen"] or {"rows": []})["rows"]
+        expect(rows, [], f"{killed}a reader finds the rows")
         _judge(cuts, cuts.after, is_answered=True, before=before)
 
 
