@@ -90,7 +90,6 @@ class OpenFileWriter(LocalFileWriter, OpenFiles):
         same = (
             not self._is_over
             and (table.table_uuid, table.location) == (self._table.table_uuid, self._table.location)
-            and (table.schema_fingerprint, table.spec_id) == (self._table.schema_fingerprint, self._table.spec_id)
             and options == self._options
             and self._is_as_recorded()
         )

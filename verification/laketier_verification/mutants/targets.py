@@ -64,10 +64,11 @@ class Target:
 
 
 def _within(package: str) -> list[str]:
+    """The module itself, and where it is a package all that is in it, at any depth."""
     spec = importlib.util.find_spec(package)
     assert spec is not None, package
-    places = spec.submodule_search_locations
-    return [package, *(f"{package}.{each.name}" for each in pkgutil.iter_modules(places))] if places else [package]
+    inner = (f"{package}.{each.name}" for each in pkgutil.iter_modules(spec.submodule_search_locations or []))
+    return [package, *(name for each in inner for name in _within(each))]
 
 
 def _suite(formats: str, *packages: str, but: tuple[str, ...] = (), paths: tuple[Path, ...] = ()) -> Target:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from laketier.kit.manifests.chain import back_from
 from laketier.kit.manifests.manifest import Manifest
@@ -23,8 +24,7 @@ class ManifestHistory(LakeHistory):
         self.table.require(Feature.HISTORY)
         manifests = self.table.manifests()
         head, _ = manifests.current()
-        oldest = max(head.number - limit, head.earliest - 1) + 1
-        return [_info(manifest) for manifest in back_from(manifests, head, down_to=oldest)][: max(limit, 0)]
+        return [_info(manifest) for manifest in islice(back_from(manifests, head, down_to=head.earliest), limit)]
 
 
 def _info(manifest: Manifest) -> SnapshotInfo:

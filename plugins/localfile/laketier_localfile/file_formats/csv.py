@@ -27,7 +27,8 @@ from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.types import check_types
 
 _ROWS_AT_ONCE = 8192
-_VALUES = re.compile(rb'(?:"(?:[^"]++|"")*+"|[^",\n]*+)(?=[,\n])')
+_VALUES = re.compile(rb'(?:\A|(?<=[,\n]))(?:"(?:[^"]++|"")*+"|[^",\n]*+)(?=[,\n])')
+"""Behind what parts them, or no value would be found once more between each and that."""
 
 
 class Csv(WholeFileFormat):

@@ -120,8 +120,7 @@ def restored(array: pa.Array, kind: pa.DataType) -> pa.Array:
         return _fixed(array, kind)
     if is_list(kind):
         made = pa.LargeListArray if pt.is_large_list(kind) else pa.ListArray
-        offsets = array.offsets.cast(pa.int64() if pt.is_large_list(kind) else pa.int32())
-        return made.from_arrays(offsets, restored(array.values, kind.value_type), type=kind, mask=_missing(array))
+        return made.from_arrays(array.offsets, restored(array.values, kind.value_type), type=kind, mask=_missing(array))
     return values_of(array, kind)
 
 
