@@ -6,7 +6,7 @@ import pytest
 
 from laketier.spi import ConfigError, Feature, FeatureNotSupported, IndexKind, IndexMode, IndexSpec, Nearest
 from laketier_conformance import foreign
-from laketier_conformance.expect import expect, the_one
+from laketier_conformance.expect import expect, goes_well, the_one
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
 from laketier_conformance.points import ASKED, Pointed, same_places, vector_of
@@ -52,6 +52,29 @@ def test_the_nearest_through_an_index(lake: Lake, harness: Harness, kind: IndexK
     info = the_one(points.texts.indexer.indexes(), "the indexes of the table")
     expect(info.rows_not_indexed, 0, f"the rows that a {kind} index lacks that was replaced")
     _finds_the_nearest(points, kind, f"a {kind} index that was replaced")
+
+
+@VECTORED
+def test_a_build_of_vectors_that_goes_on(lake: Lake, harness: Harness) -> None:
+    """After one that died with a part built: what all parts share, as centres, is that part's, or the part is built
+    again. Two that do not fit would rank by two measures."""
+    points = Pointed.of(lake, harness)
+    kind = IndexKind.IVF_FLAT
+    spec = IndexSpec(NAME, "v", kind, harness.vector_options.get(kind.value, {}))
+    indexer = points.texts.indexer
+    try:
+        plan = indexer.plan(spec, 2)
+    except FeatureNotSupported:
+        return
+    plan.builder.train().build(plan.parts[0])
+    found = indexer.resume(indexer.plan(spec, 2), 2)
+    told = f"a {kind} index whose build went on from a part of one that died"
+    builder = found.builder.train() if found.builder.needs_training else found.builder
+    with goes_well(f"{told} is published"):
+        indexer.publish(found, [builder.build(part) for part in found.parts])
+    info = the_one(points.texts.indexer.indexes(), "the indexes of the table")
+    expect((info.rows_indexed, info.rows_not_indexed), (len(points.texts.ids), 0), f"the rows in and not in {told}")
+    _finds_the_nearest(points, kind, told)
 
 
 def _is_done(points: Pointed, spec: IndexSpec, mode: IndexMode) -> bool:
