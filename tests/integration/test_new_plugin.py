@@ -28,6 +28,7 @@ QUICK = [
     "test_filters.py::test_whether_a_nested_value_is_null",  # of a format without nested types
     "test_serializer.py::test_the_names_of_replaced_files_travel",  # of one without upserts
     "test_races.py::test_columns_added_side_by_side",  # of one that adds no columns
+    "test_catalog.py::test_a_table_made_as_another_one_is_described",  # of one whose tables are in one file
 ]
 
 
@@ -59,6 +60,31 @@ def test_it_keeps_the_contract(kind: str, tmp_path: Path) -> None:
     assert len(outcomes) > 5
     assert set(outcomes.values()) <= {"passed", "refused"}, output
     assert "failed" not in output, output
+
+
+BEGUN = """
+import pyarrow as pa
+
+from laketier.registry import configure, open_lake
+from laketier.tables import prepare_table
+
+
+def test_a_table_is_made(tmp_path):
+    (tmp_path / "{file}").touch()
+    lake = open_lake(configure({{"lake.format": "acme-x", "lake.warehouse": str(tmp_path), "lake.table": "db.t"}}))
+    assert lake.storage.catalog().list_tables() == []
+    prepare_table(lake, pa.schema([("id", pa.int64())]))
+    assert [str(path) for path in lake.storage.catalog().list_tables()] == ["db.t"]
+"""
+
+
+@pytest.mark.parametrize(("kind", "file"), [("database", "acme-x.sqlite"), ("table-library", "library.sqlite")])
+def test_a_table_is_made_where_the_first_creation_was_killed(kind: str, file: str, tmp_path: Path) -> None:
+    """The file is there, and nothing is in it. The suite asks this of each file that is made before a sync."""
+    project = made(tmp_path, kind)
+    (project / "tests" / "test_begun.py").write_text(BEGUN.format(file=file))
+    code, output = suite(project, "tests/test_begun.py")
+    assert code == 0, output
 
 
 @pytest.mark.deep
