@@ -333,6 +333,8 @@ def test_what_nobody_refers_to_goes_with_its_age() -> None:
         ("metadata/a.puffin", "statistics"),
         ("metadata/partition-stats-1.parquet", "statistics"),
         ("metadata/a.parquet", None),
+        ("metadata/x/m0.avro", "manifest"),
+        ("metadata/x/a.parquet", None),
         ("metadata/version-hint.text", None),
         ("other/a.parquet", "data"),
     ],

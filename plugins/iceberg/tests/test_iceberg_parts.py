@@ -123,7 +123,13 @@ def schemas(*fields: dict[str, Any]) -> dict[str, Any]:
         ({**schemas(), "partition-specs": [{"fields": [{"name": "p", "source-ids": [1]}]}]}, None, ""),
         ({**schemas(), "partition-specs": [{"fields": [{"name": "p"}]}]}, None, ""),
         (
-            {**schemas(), "partition-specs": [{"fields": []}, {"fields": [{"name": "p", "source-ids": [1, 2]}]}]},
+            {
+                **schemas(),
+                "partition-specs": [
+                    {"fields": [{"name": "o", "source-id": 1}]},
+                    {"fields": [{"name": "p", "source-ids": [1, 2]}]},
+                ],
+            },
             FeatureNotSupported,
             "several columns",
         ),

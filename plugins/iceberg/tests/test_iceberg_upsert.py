@@ -130,6 +130,17 @@ def test_manifests_don_t_pile_up(make: Any) -> None:
     assert table.ids() == [0, 29], "each epoch took the row of the one before with the file"
 
 
+def test_a_merged_manifest_tells_what_its_own_snapshot_removed(make: Any) -> None:
+    """Readers of changes learn it there alone."""
+    table = make(primary_key=("id",), properties={"commit.manifest.min-count-to-merge": "1"})
+    upsert(table, 0, [table.batch(0, 1)])
+    for epoch in (1, 2):
+        [gone] = holding(table, 0)
+        upsert(table, epoch, [table.batch(0, 1)], [gone])
+        [merged] = manifests(table).values()
+        assert sorted(merged) == [("ADDED", *holding(table, 0)), ("DELETED", gone)]
+
+
 def test_kept_files_keep_their_sequence_numbers(make: Any) -> None:
     """Delete files of others apply by them."""
     table = make(primary_key=("id",), properties={"commit.manifest.min-count-to-merge": "1"})

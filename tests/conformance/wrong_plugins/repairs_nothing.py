@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_clocks.py::test_rounds_of_hosts_whose_clocks_differ"
-SAYS = "the findings after a repair of what clocks left"
+SAYS = "the number of findings after a repair of what clocks left"
 MINUTE = 60_000
 
 

@@ -202,6 +202,16 @@ survivors one is argued, and of the other two there are tests since (a table ins
 how long a search of words took).
 """,
     "iceberg-own": """\
+Seed 83 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 6e693da6: 34 of
+37, 91.9 %. The aim of 95 % is not reached. The intervals of the four samples overlap. One of its 40 could not be made.
+Of its five survivors two are argued, and the other three have tests since, which no sample has met yet: files of
+metadata in folders of their own, a partition of several columns behind one of one, and what a snapshot removed in a
+manifest that was merged.
+
+Seed 79 was drawn before anybody looked at its mutants, and met the tests that came for seed 73. Of its six survivors
+one is argued. The other five were of what is asked a second time, by a thread beside another, or at the edge of a
+batch, and of how SQLite is asked. Their tests were there when seed 83 was asked, and notice all five.
+
 Seed 73 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 209f262f. The
 aim is 95 %: it is not reached, and no gain over seed 43 is shown. Before, each handler of an error got a test that
 another error passes it, and what seed 61 of the suite had left got tests by its classes. One of the 8 survivors is
@@ -299,6 +309,31 @@ score. Feather and localfile share the manifest kit. A mutant of the kit counts 
 on either of them, so a module of the kit has the same score in both.
 """
 
+_UNASKED = """\
+## What the suite alone can't ask
+
+The suite knows no format. The 49 survivors of the suite's seed 61 that count were read once more, and sorted by what
+the suite does not ask. One person sorted them: it is a judgement, of three samples of 40.
+
+| what the mutant is about | Delta | Iceberg | Lance | can a suite of any format ask? |
+|---|---:|---:|---:|---|
+| documents that other tools, or other versions of a library, wrote | 4 | 6 | 2 | no |
+| options, settings and properties that one format has | 0 | 2 | 3 | no |
+| a catalog behind a server | 0 | 1 | 0 | no |
+| errors and panics of the format's library, and what it leaves where a process dies in it | 2 | 2 | 1 | no |
+| speed, memory, statistics for others | 1 | 1 | 3 | no: the rows are the same |
+| words, and which of two errors that are both right | 0 | 0 | 4 | no |
+| what the contract leaves open: which types and properties a format takes | 2 | 1 | 0 | no |
+| nothing that anybody could tell | 0 | 1 | 2 | no |
+| for tests of the power, which the run left out | 1 | 1 | 0 | yes |
+| asked since: what a repair leaves, limits of builds, parts of builds that died | 0 | 2 | 4 | yes |
+| not asked: a drop beside a change, or cut off in a store; a repair by a wrong clock | 2 | 1 | 0 | yes |
+| together | 12 | 18 | 19 | |
+
+So the suite can't ask 9 of the 37 mutants of Delta that count, 14 of 37 of Iceberg, and 15 of 39 of Lance: of these
+samples it could notice 76 %, 62 % and 62 % at most, and the aim of 95 % is one for it and our own tests together.
+"""
+
 
 def page(folder: Path = SUMMARIES) -> str:
     """Of all targets with a summary there."""
@@ -306,7 +341,7 @@ def page(folder: Path = SUMMARIES) -> str:
 
     # The kit's own tests are asked about survivors of Feather, which are no fair sample of the kit.
     known = [summary for summary in summaries(folder) if summary.target in _ABOUT]
-    parts = [_HEAD.format(together=TOGETHER), _table(known)]
+    parts = [_HEAD.format(together=TOGETHER), _table(known), _UNASKED]
     for summary in known:
         parts.append(f"## {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n")
         if summary.earlier:
