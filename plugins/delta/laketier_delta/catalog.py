@@ -248,9 +248,6 @@ class DeltaCatalog(LakeCatalog):
 
 def _check_partitions(descriptor: TableDescriptor, schema: pa.Schema) -> None:
     named = [field.column for field in descriptor.partition_by]
-    # delta-rs creates such a table, and can't open it.
-    for column in sorted({column for column in named if named.count(column) > 1}):
-        raise ConfigError(f"{column!r} is a partition column twice", fix="Name it once.")
     for field in descriptor.partition_by:
         if field.transform is not Transform.IDENTITY:
             require(
@@ -267,6 +264,10 @@ def _check_partitions(descriptor: TableDescriptor, schema: pa.Schema) -> None:
                 f"column {field.column!r} is {kind}, which can't be a partition column",
                 fix="Partition by a string, integer, boolean, date or timestamp column.",
             )
+    # delta-rs creates such a table, and can't open it.
+    twice = next((column for column in named if named.count(column) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{twice!r} is a partition column twice", fix="Name it once.")
     if len(named) == len(schema):
         raise ConfigError("all columns are partition columns", fix="Leave at least one column for the files.")
 
