@@ -109,12 +109,13 @@ _ON_REQUEST = tuple(
         "manifests.catalog:ManifestCatalog.create_of",
         *("manifests.manifest:_field_to_plain", "manifests.manifest:_field_from_plain"),
         *("manifests.manifest:origin_of", "manifests.manifest:_folded_paths", "manifests.manifest:_open_entries"),
-        "durable:fsync_published",
+        *("durable:fsync_published", "staged:refuse_live"),
     )
 )
 """What a format of manifests may ask for: Feather does not, and localfile does: files that grow or are folded, tables
 made of files that lie there, partitions that are transformed, formats of files, storage without folders, the
-versions of documents with any of these; and the end of old snapshots. The last one is Delta's and Lance's."""
+versions of documents with any of these; and the end of old snapshots. The last two are for other formats: Delta and
+Lance, and those whose log lists a file any number of times."""
 _POOR = Path(__file__).parent / "poor"
 """A format of manifests that declares nothing, so that the suite asks for each refusal."""
 _RICH = Path(__file__).parent / "rich"
