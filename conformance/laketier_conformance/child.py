@@ -33,7 +33,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import TieringRound
-from laketier_conformance import child_indexes, child_looks, child_tasks, lives, search_bounds
+from laketier_conformance import child_forks, child_indexes, child_looks, child_tasks, lives, search_bounds
 from laketier_conformance.answer_types import CONTRACT, WRONG, promised, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.expect import cause_of
@@ -298,6 +298,7 @@ _REQUESTS = {
     "imports": _imports,
     "bounds": search_bounds.bounds,
     "live": lives.live,
+    "fork": child_forks.fork,
 }
 _CONVERSATIONS = {
     "round": _round,

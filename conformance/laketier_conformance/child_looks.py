@@ -18,6 +18,9 @@ def tell(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     match request["what"]:
         case "driver":
             return {"told": _told_to_drivers(table, request["commit"])}
+        case "state":
+            mark = lake.storage.state(table.info).watermark("p")
+            return {"told": None if mark is None else mark.token.epoch}
         case "watermark":
             mark = table.watermark()
             return {"told": None if mark is None else mark.token.epoch}

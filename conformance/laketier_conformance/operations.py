@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from laketier.maintenance.orphans import list_orphans
-from laketier.spi import AddColumn, DeliveryLevel, Feature, LaketierError, WriteMode, unpack
+from laketier.spi import AddColumn, DeliveryLevel, Feature, FeatureNotSupported, LaketierError, WriteMode, unpack
 from laketier_conformance import child_indexes
 from laketier_conformance.child import answer_of
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import NotShown, expect
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, name_of, token
 from laketier_conformance.seen import Seen, seen
@@ -28,6 +28,13 @@ Answer = dict[str, Any]
 NAME, BESIDE = "db.t", "db.t_beside"
 OF_ID = "of_id"
 UPSERTED = (1, 2, 3)
+
+
+class NoExpiry(NotShown):
+    """The format leaves it to others."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "expiry: the format ends no snapshots itself")
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,8 @@ class Operation:
     """It may be asked for again after it landed."""
     again: Callable[[Lake, Request], Request] = lambda _, request: request
     """What is asked for again, of a format that may have made a part of it."""
+    takes_away: bool = False
+    """It deletes files: what is listed is looked at after each time."""
 
 
 def _made(lake: Lake, number: int) -> Table:
@@ -136,6 +145,21 @@ def _collect(lake: Lake, number: int) -> Request:
     return {"do": "collect"}
 
 
+def _expiry(lake: Lake, number: int) -> Request:
+    """Two snapshots more, of which the older one can end."""
+    table = _made(lake, number)
+    if number == 0:  # a format without one of these refuses here
+        table.stage((), mode=WriteMode.OVERWRITE)
+        maintenance = lake.storage.maintenance(table.info)
+        try:
+            maintenance.expire(retention=0, keep=1, delete=False)
+        except FeatureNotSupported as refusal:
+            raise NoExpiry from refusal
+    for epoch in (2 * number + 1, 2 * number + 2):
+        table.round(token(epoch), [ids_of(epoch)], WriteMode.OVERWRITE)
+    return {"do": "end"}
+
+
 def _index(lake: Lake, number: int) -> Request:
     table = _made(lake, number)
     indexer = lake.storage.indexer(table.info)  # a format without it refuses here
@@ -205,13 +229,16 @@ OPERATIONS = (
     Operation("drop", _drop, lambda _, __: None, needs=(Feature.DROP_TABLE,), repeats=False),
     Operation("overwrite", _overwrite, _with_other_rows, needs=(Feature.OVERWRITE,)),
     Operation("upsert", _upsert, _with_new_names, needs=(Feature.UPSERT,), again=_upsert_again),
-    Operation("discard", _discard),
-    Operation("collect", _collect, needs=(Feature.ORPHAN_COLLECTION,)),
+    Operation("discard", _discard, takes_away=True),
+    Operation("collect", _collect, needs=(Feature.ORPHAN_COLLECTION,), takes_away=True),
     Operation("index", _index, _with_an_index, needs=(Feature.INDEXING,)),
     Operation("drop-index", _drop_index, _without_indexes, needs=(Feature.INDEXING,), repeats=False),
-    Operation("expire", _kept("expire"), hook="expire"),
-    Operation("compact", _kept("compact"), hook="compact"),
+    Operation("expire", _kept("expire"), hook="expire", takes_away=True),
+    Operation("compact", _kept("compact"), hook="compact", takes_away=True),
 )
+
+EXPIRY = Operation("expiry", _expiry, needs=(Feature.ORPHAN_COLLECTION, Feature.OVERWRITE), takes_away=True)
+"""By the format's own hand, where it has one: for those that look at what it leaves."""
 
 APPENDS = (
     Operation("append", _append, _with_more_rows),

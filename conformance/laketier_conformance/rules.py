@@ -109,7 +109,7 @@ RULES = (
     ),
     Rule(
         "surroundings",
-        "What a process finds where it runs changes no table: encoding, folders, limits, random numbers, dates.",
+        "What a process finds where it runs changes no table: encoding, folders, limits, dates, random and other numbers.",
         _ENTRY,
         ("test_surroundings.py",),
     ),

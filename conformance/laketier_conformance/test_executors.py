@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import base64
 import pickle
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from laketier.registry import installed_formats
 from laketier.spi import ScanRequest, WriteResult, new_attempt_id, pack, unpack
+from laketier_conformance import apart
 from laketier_conformance.children import Child, Children
 from laketier_conformance.expect import expect, goes_well
+from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.lake import Table, ids_of, read_plan, token
+from laketier_conformance.operations import went_well
+from laketier_conformance.outside import append_and_tell, local_folder
 
 ENDS_WITHIN_SECONDS = 30.0
 
@@ -59,6 +65,42 @@ def test_an_executor_writes_with_what_it_was_given(table: Table, interpreter: Ch
         [i for epoch in range(4) for i in ids_of(epoch)],
         "rows that an executor staged with what it was given",
     )
+
+
+@pytest.mark.usefixtures("looks")  # skips it where nothing can be seen
+def test_an_executor_opens_no_metadata(
+    table: Table, folder: Path, children: Callable[[int], list[Child]], unproven: Callable[[str, str], None]
+) -> None:
+    """By any library: the kernel tells what a task opens. Data files are what tasks left, and all else is the driver's.
+    One file may be looked at, as above; a task that reads may open that one, too, and files of rows."""
+    root = local_folder(table.lake.location)
+    data = set().union(*(append_and_tell(table, epoch) for epoch in range(3)))
+    if root is None or not data:
+        unproven("metadata that executors read", "tasks leave no files in a local folder")
+        return
+    driver = {str(root / name) for name in table.lake.files()}
+    metadata = {path for path, holds in apart.read_all(driver).items() if holds not in data}
+    source, factory = table.source, table.factory
+    plan = source.plan(ScanRequest(columns=("id",)))
+    read = {"source": _text(pickle.dumps(source)), "schema": _text(pickle.dumps(plan.schema))}
+    split = _text(pack(source.split_serializer, plan.splits[0]))
+    requests: dict[str, dict[str, Any]] = {
+        "stage": {"factory": _text(pickle.dumps(factory)), "ids": ids_of(3)},
+        "read": {**read, "split": split},
+    }
+    [child] = children(1)
+    for do, request in requests.items():
+        child.ask(table.lake, do, **request)  # what is done the first time only, modules that are imported among it
+    with Looks.of(child, table.lake, folder) as looked:
+        for do, request in requests.items():
+            run = looked.ask(do, **request)
+            assert went_well(run.answer), f"an executor is asked to {do}: found {run.answer}"
+            opened = {path for look in run.steps if look.call.startswith("open") for path in look.on} & metadata
+            shown = sorted(path.removeprefix(f"{root}/") for path in opened)
+            assert len(opened) <= 1, (
+                f"an executor is asked to {do}, and opens {shown}, which no task made: expected one file at most, as "
+                "what a task needs travels with its factory or its split"
+            )
 
 
 def test_an_executor_is_on_another_host(

@@ -10,16 +10,21 @@ import errno
 import itertools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from laketier.spi import Feature, Watermark, new_attempt_id
+from laketier_conformance.child import answer_of
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
+from laketier_conformance.interposed.mounts import ReadOnly
 from laketier_conformance.interposed.runs import Run, spread
 from laketier_conformance.lake import Lake, Table, ids_of, token
-from laketier_conformance.operations import APPENDS, BESIDE, OPERATIONS, Asked, Operation, went_well
+from laketier_conformance.operations import APPENDS, BESIDE, EXPIRY, OPERATIONS, Asked, Operation, went_well
 from laketier_conformance.outside import local_folder, sibling
 from laketier_conformance.seen import seen
 
@@ -133,7 +138,7 @@ def _is_the_same(what: str, found: Any, expected: Any, told: str) -> None:
     "operation",
     [
         pytest.param(each, id=each.name, marks=[pytest.mark.needs(*each.needs)] if each.needs else [])
-        for each in (*APPENDS, *OPERATIONS)
+        for each in (*APPENDS, *OPERATIONS, EXPIRY)
         if not each.hook
     ],
 )
@@ -198,3 +203,62 @@ def test_a_look_at_what_lies_in_a_tables_place_fails(
 def _is_done_or_not(asked: Asked, run: Run, told: str) -> None:
     _is_no_answer(run.answer, f"{told}, and who asked for it")
     asked.judge_all(told, run.answer)
+
+
+READS = {
+    "rows": (),
+    "tables": (),
+    "version": (),
+    "state": (),
+    "history": (Feature.HISTORY,),
+    "past": (Feature.TIME_TRAVEL,),
+    "changes": (Feature.INCREMENTAL_READ,),
+}
+
+
+@pytest.mark.usefixtures("runs")  # skips it where nothing can be interposed
+def test_a_mount_that_can_only_be_read(
+    table: Table, folder: Path, children: Callable[[int], list[Child]], unproven: Callable[[str, str], None]
+) -> None:
+    """Who only looks makes no lock file, no folder and no mark, in a warehouse that is there and in one that is not. A
+    database that opens its file to be written is told in the report: it may have to."""
+    if local_folder(table.info.location) is None:
+        unproven("mounts that can only be read", "the table is in no local folder")
+        return
+    _commit(table, new_attempt_id())
+    snapshot, version = table.info.snapshot_id, table.lake.storage.catalog().table_version(table.path)
+    asked: dict[str, Any] = {"do": "tell", "table": "db.t", "version": version, "snapshot": snapshot}
+    requests = [
+        ("a table", table.lake, {**asked, "what": what}, answer_of(table.lake, {**asked, "what": what}))
+        for what, needs in READS.items()
+        if table.lake.declares(*needs)
+    ]
+    if local_folder(table.lake.location) is not None:
+        nowhere, like_it = (replace(table.lake, location=str(folder / name)) for name in ("nowhere", "like-it"))
+        requests += [
+            (
+                "a warehouse that is not there",
+                nowhere,
+                {**asked, "what": what},
+                answer_of(like_it, {**asked, "what": what}),
+            )
+            for what in ("tables", "rows")
+        ]
+    opens: dict[str, None] = {}
+    with ReadOnly.of(children(1)[0], table.lake, folder) as mount:
+        for where, lake, request, wanted in requests:
+            answer = mount.ask(lake, **request)
+            if answer == wanted or "told" not in wanted:
+                continue
+            if mount.refused is not None and not mount.refused[1]:
+                opens[mount.told()] = None
+                continue
+            told = (
+                f"{where} is on a mount that can only be read, and who asks for {request['what']} meets {mount.told()}"
+            )
+            expect(answer, wanted, f"{told}. Whoever only reads makes nothing")
+    if opens:
+        unproven(
+            "mounts that can only be read",
+            f"a reader opens a file to be written, as a database does: {next(iter(opens))}",
+        )

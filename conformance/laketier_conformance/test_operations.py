@@ -28,7 +28,17 @@ from laketier_conformance.interposed.refused_locks import is_kept, refused_of
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, TWICE
 from laketier_conformance.lake import Lake, ids_of
-from laketier_conformance.operations import APPENDS, BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
+from laketier_conformance.operations import (
+    APPENDS,
+    BESIDE,
+    EXPIRY,
+    NAME,
+    OPERATIONS,
+    Asked,
+    Operation,
+    went_well,
+)
+from laketier_conformance.past import Past
 from laketier_conformance.seen import seen
 
 PATIENCE_SECONDS = 1.0
@@ -48,7 +58,7 @@ Of = tuple[int, int]
     "operation",
     [
         pytest.param(each, id=each.name, marks=[pytest.mark.needs(*each.needs)] if each.needs else [])
-        for each in OPERATIONS
+        for each in (*OPERATIONS, EXPIRY)
     ],
 )
 def test_an_operation_is_cut_off(
@@ -61,6 +71,7 @@ def test_an_operation_is_cut_off(
 ) -> None:
     """Some of its steps in turn: it is killed before one, one fails, one finds itself done, one writes a half, the
     answer to one is lost, a lock is refused. And the power is cut at some moments of a whole one, and after its answer.
+    Whatever came upon it, each snapshot that is still listed has its rows, or is refused as one that has ended.
     Of a tool of others half as many: its steps are its own affair, and what the format makes of each is asked all the
     same."""
     if operation.hook and getattr(harness, operation.hook) is None:
@@ -83,17 +94,21 @@ def test_an_operation_is_cut_off(
     if operation.hook and not is_less(left_for(operation.hook, lake.table(NAME)), left):
         unproven(f"{operation.name} of others, cut off", f"nothing tells that the harness's {operation.hook} did it")
     powerless = [cuts.within[at] for at in spread(len(cuts.within), *some)] + cuts.after
-    numbers = itertools.count(1)
+    numbers, past = itertools.count(1), Past(lake, NAME)
     for decided, at, how in _cut_off(cuts, whole, some, operation):
         asked = Asked.of(operation, lake, next(numbers))
+        if operation.takes_away:
+            past.note()
         disk = cuts.restart() if decided == errno.EIO else None
         run = cuts.runs.run(at=at, decided=decided, disk=disk, **how, **asked.request)
         told = cuts.runs.told(run, happened_to(run, decided))
-        _is_cut_off(asked, run, decided, f"{operation.name}, {told}", cuts)
+        _is_cut_off(asked, run, decided, f"{operation.name}, {told}", cuts, past)
     for at, error in refused_of(whole, *some):
         asked = Asked.of(operation, lake, next(numbers))
         run = cuts.runs.run(at=NOWHERE, refuse=(at, error), **asked.request)
-        _is_cut_off(asked, run, error, f"{operation.name}, {cuts.runs.told_of_lock(run, at, error)}", cuts)
+        _is_cut_off(asked, run, error, f"{operation.name}, {cuts.runs.told_of_lock(run, at, error)}", cuts, past)
+    if first.request["table"] == NAME and first.after is not None:
+        past.is_whole(f"{operation.name}, cut off again and again")
     expect(seen(lake, BESIDE), beside, f"what a reader finds in the table beside the one to {operation.name}")
     if not cuts.cannot:
         _loses_its_power(first, cuts, powerless)
@@ -250,7 +265,7 @@ def _alone(steps: Iterable[Effect], calls: Container[str]) -> int:
     return sum(1 for _ in itertools.groupby(step for step in steps if step.call in calls))
 
 
-def _is_cut_off(asked: Asked, run: Run, decided: int, told: str, cuts: PowerCuts) -> None:
+def _is_cut_off(asked: Asked, run: Run, decided: int, told: str, cuts: PowerCuts, past: Past) -> None:
     assert decided == KILL or run.answer is not None, f"{told}: the process died"
     assert "raised" not in (run.answer or {}), f"{told}: a failure is logged, and not raised: found {run.answer}"
     if (
@@ -264,6 +279,8 @@ def _is_cut_off(asked: Asked, run: Run, decided: int, told: str, cuts: PowerCuts
         # After a sync that failed, another one has nothing to do: the system takes the bytes for written.
         worst = cuts.worst
         _loses_its_power(asked, cuts, [replace(worst, answered=1, told=f"{told}, then {worst.told}")])
+    if asked.operation.takes_away:
+        past.is_whole(told)
     asked.judge_all(told, run.answer)
 
 

@@ -22,9 +22,9 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
-from laketier_conformance.expect import expect, told
+from laketier_conformance.expect import expect, goes_well, refused, told
 from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.outside import everything, local_folder, sibling, touched
+from laketier_conformance.outside import append_and_tell, everything, local_folder, sibling, touched
 
 NOTHING = {"empty": "", "blanks": "  ", "scheme": "file:"}
 
@@ -178,6 +178,43 @@ def test_a_warehouse_that_was_moved_and_a_copy_in_its_place(lake: Lake, unproven
     except LaketierError:
         return
     expect(made in copied, False, "whether a new table of a warehouse that was moved is in the copy in its place")
+
+
+def test_a_table_that_was_moved_is_read_where_it_is(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """A copy stays in its old place, goes on, and is taken away at last: whoever keeps absolute paths in metadata reads
+    that one, and never the table that was asked for. A format may refuse a table that was moved."""
+    home = _home(lake, unproven)
+    here, moved = (replace(lake, location=str(home / name)) for name in ("here", "moved"))
+    table = here.create()
+    if _is_known_elsewhere(table, replace(lake, location=str(home / "elsewhere"))):
+        unproven("a table that was moved", "the catalog of its tables is not in its folder")
+        return
+    staged = append_and_tell(table, 0)
+    apart.copy(here.location, moved.location)
+    there = moved.table("db.t")
+    try:
+        found = there.ids
+    except (Conflict, UnknownOutcome) as error:
+        pytest.fail(f"a table is read that was moved: {told(error)}, which tells of a race")
+    except LaketierError:
+        return
+    expect(found, ids_of(0), "rows of a table that was moved, beside a copy in its old place")
+    table.append(1)
+    expect(there.ids, ids_of(0), "rows of a table that was moved, after the copy in its old place got more")
+    gone = [path for path in Path(moved.location).rglob("*") if path.is_file() and apart.read(path) in staged]
+    for path in gone:
+        path.rename(home / path.name)
+    if gone:
+        with refused(
+            Exception, "a table was moved, its data files are gone, and a copy is in its old place: it is read"
+        ):
+            found = there.ids
+    for path in gone:
+        (home / path.name).rename(path)
+    Path(here.location).rename(home / "away")
+    with goes_well("a table was moved, and is read after the copy in its old place is gone"):
+        found = there.ids
+    expect(found, ids_of(0), "rows of a table that was moved, after the copy in its old place is gone")
 
 
 def test_a_warehouse_of_another_host(lake: Lake, unproven: Callable[[str, str], None]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ from typing import Any
 import pytest
 
 from laketier_conformance import started
-from laketier_conformance.children import Children
+from laketier_conformance.children import Child, Children
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import Opened
+from laketier_conformance.lake import Lake, Opened, ids_of
 from laketier_conformance.lives import MASK, OPEN_MASK, ROUNDS
 
 
@@ -60,6 +61,46 @@ def test_work_leaves_nothing_open(lived: Lived) -> None:
         assert more < ROUNDS, (
             f"{what} after {ROUNDS} more rounds, lost races, reads and aborted writers: {more} more than before"
         )
+
+
+def test_a_process_that_forks(
+    lake: Lake, children: Callable[[int], list[Child]], unproven: Callable[[str, str], None]
+) -> None:
+    """As a daemon or a pool of processes does it. A child that ends by itself runs what its parent registered for the
+    end, and takes nothing away that the parent works on. A child that works opens connections of its own. What a
+    library with threads does not bear in a fork is not asked for."""
+    if sys.platform != "linux":
+        unproven("processes that fork", "elsewhere than on Linux, libraries do not bear it")
+        return
+    [child] = children(1)
+    told = child.ask(lake, "fork")
+    assert "went on" in told, f"a process used a table, and forked: {told}"
+    expected = [i for epoch in range(2) for i in ids_of(epoch)]
+    did = "a process forked in the middle of a task and a commit, and the child did nothing and ended"
+    assert told["ends"] is None or not told["went on"] or "rows" in told, (
+        f"{did}; the task was completed then, and its result published: expected no error, found {told['went on']}. "
+        "What is tidied up at the end of a process is that process's own: ask for os.getpid() first"
+    )
+    for what in [each for each in ("ends", "works", "works alone") if told.get(each, {}) is None]:
+        unproven("processes that fork", f"a child hung that {what}: the library does not bear it")
+        return
+    expect(told["rows"][0], expected, f"{did}: rows of the process")
+    works = told["works"]
+    if "rows" not in works:
+        unproven("processes that fork", f"a child can't use the table: {works}")
+        return
+    expect(
+        works["rows"],
+        sorted([*expected, *ids_of(0)]),
+        "rows that a child found, which a process forked and which published",
+    )
+    alone = told["works alone"]
+    assert "rows" in alone, (
+        f"a child works that a process forked which used the table, and it fails without the {told['open']} sockets "
+        f"and files that its parent has open: {alone}. Keep a connection by the number of the process, and open one in "
+        "a child"
+    )
+    assert not told["went on"], f"a process went on after its children had worked: {told['went on']}"
 
 
 def test_files_are_for_whom_the_mask_says(lived: Lived) -> None:

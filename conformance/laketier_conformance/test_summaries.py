@@ -1,4 +1,5 @@
-"""A commit that sums up the history, or puts a part of it away, is killed before each of its steps.
+"""A commit that sums up the history, or puts a part of it away, is killed before each of its steps, and the power is
+cut in and after it.
 
 Nobody has to say which commits do: they leave more files than the others, or fewer.
 """
@@ -8,17 +9,22 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from laketier.spi import DeliveryLevel, Feature
 from laketier.tiering import RoundOutcome
 from laketier_conformance.delivery import made_whole, round_of
-from laketier_conformance.expect import told
+from laketier_conformance.expect import expect, told
 from laketier_conformance.interposed.disk import SYNCS
-from laketier_conformance.interposed.runs import NOWHERE, Interposed
+from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
+from laketier_conformance.interposed.runs import NOWHERE, spread
 from laketier_conformance.interposed.supervisor import KILL
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.outside import local_folder
+from laketier_conformance.seen import Seen, seen
 
 RIVALS = 900_000
 KILLED_AT, KILLED_LATE = 8, 4
@@ -88,10 +94,13 @@ class _Commits:
         return rows + [RIVALS + number for number in range(self.others)]
 
 
-def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unproven: Callable[[str, str], None]) -> None:
+def test_a_commit_that_sums_up_is_killed(
+    table: Table, cuts: PowerCuts, unproven: Callable[[str, str], None], pytestconfig: pytest.Config
+) -> None:
     """Each tenth commit, or so, leaves more files than the others: a checkpoint, a summary. Or fewer: an archive. It is
     killed before each step from there on. Then another pipeline commits, so what the dead one had in mind is not what
-    came to pass."""
+    came to pass. And the power is cut, after its answer and at some moments before: what was taken away or put in
+    another place may be gone, and what takes its place not there."""
     if local_folder(table.info.location) is None:
         unproven("a commit that sums up the history", "the table is in no local folder")
         return
@@ -100,11 +109,18 @@ def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unprove
         return
     if not (commits.done - commits.first) % commits.every:
         commits.empty()
+    runs = cuts.runs
     plain = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **round_of(0))
     commits.done += 1
     commits.until_one()
-    whole = runs.run(at=NOWHERE, decided=KILL, but=SYNCS, **round_of(1))
+    cuts.restart()
+    before = seen(table.lake, "db.t")
+    tears = table.lake.declares(Feature.POWER_CUT)
+    whole = cuts.ask(at=NOWHERE, decided=KILL, but=SYNCS, cut=tears, needed=False, **round_of(1))
     commits.done += 1
+    most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    within = [] if cuts.cannot else [cuts.within[at] for at in spread(len(cuts.within), most, seed)]
+    left, after = [] if cuts.cannot else [*cuts.after, *within], seen(table.lake, "db.t")
     both = itertools.takewhile(lambda pair: pair[0].call == pair[1].call, zip(plain.steps, whole.steps, strict=False))
     begins, total = len(list(both)), len(whole.steps)
     stride = max(1, -(-(total - begins) // (KILLED_AT if commits.every < LOOKED_AT else KILLED_LATE)))
@@ -119,8 +135,8 @@ def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unprove
             commits.other()
         except Exception as error:  # noqa: BLE001 - reported
             pytest.fail(f"{cut}: the next round, of another pipeline, ended with {told(error)}")
-        before, after = commits.with_epochs(epoch), commits.with_epochs(epoch + 1)
-        made_whole(table, epoch, before, after, lambda: _replay(table, epoch), cut)  # noqa: B023 - called at once
+        rows, more = commits.with_epochs(epoch), commits.with_epochs(epoch + 1)
+        made_whole(table, epoch, rows, more, lambda: _replay(table, epoch), cut)  # noqa: B023 - called at once
         commits.done += 1
         if run.answer is None:
             at += stride
@@ -128,4 +144,23 @@ def test_a_commit_that_sums_up_is_killed(table: Table, runs: Interposed, unprove
             missed += 1
             commits.find_again()
         else:
-            return
+            break
+    _lost_its_power(cuts, left, before, after)
+
+
+def _lost_its_power(cuts: PowerCuts, left: list[PowerCut], before: Seen, after: Seen) -> None:
+    """In or after the round of epoch 1, which summed up: what a reader found before, and after it."""
+    left = [replace(cut, told=f"a commit that sums up those before it; {cut.told}") for cut in left]
+    exactly_once = cuts.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
+    replay: dict[str, Any] = {"do": "finish", "table": "db.t", "after": after, "repeats": True, "then": round_of(1)}
+    for cut, found in zip(left, cuts.left_by(left, lambda _: replay), strict=True):
+        assert "seen" in found, f"{cut.told}: the table can't be read: {found}"
+        if cut.answered:
+            expect(found["seen"], after, f"{cut.told}: a reader finds")
+        else:
+            assert found["seen"] in (before, after) or not exactly_once, f"{cut.told}: a part is there: {found['seen']}"
+        outcome = {"outcome": found["then"].get("outcome")} if "outcome" in found["then"] else found["then"]
+        landed = RoundOutcome.ALREADY_THERE if found["seen"] == after else RoundOutcome.PUBLISHED
+        if exactly_once or cut.answered or "outcome" not in outcome:
+            expect(outcome, {"outcome": landed.name}, f"{cut.told}: the epoch is replayed")
+        expect(found["after"], after, f"{cut.told}: a reader finds after the replay")

@@ -1,9 +1,10 @@
 """What a process finds where it runs: its encoding, its folder for temporary files, its limits and random numbers, its
-zone, the dates of files. None of it changes what a table holds."""
+zone, the dates of files, the numbers of objects. None of it changes what a table holds."""
 
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib
 import io
 import os
@@ -24,6 +25,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of, read_plan, tick, token
 from laketier_conformance.outside import local_folder
+from laketier_conformance.reused_numbers import ReusedNumbers
 
 FILES = 32
 SPARE = 24
@@ -262,6 +264,39 @@ def test_identities_do_not_come_again(lake: Lake) -> None:
     assert first != second, (
         f"a table was dropped and made anew by a process with the same seed: both have the uuid {first}"
     )
+
+
+_COLUMNS = (("id", "left", "right"), ("right", "id", "left"), ("left", "other", "id"))
+
+
+@pytest.fixture
+def reused_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's `id` gives a number again as soon as it may."""
+    monkeypatch.setattr(builtins, "id", ReusedNumbers().number)
+
+
+@pytest.mark.usefixtures("reused_numbers")
+def test_numbers_of_objects_come_again(lake: Lake) -> None:
+    """Python gives the `id` of an object that is gone to another one. What a plugin keeps of a schema, a batch or a
+    table by that number is another one's then: of tables that are used in turn, each has its own columns."""
+    for turn in range(2):
+        for number, names in enumerate(_COLUMNS):
+            _comes_and_goes(lake, f"db.t{number}", names if turn == 0 else names[::-1], names, turn)
+            gc.collect()
+
+
+def _comes_and_goes(lake: Lake, name: str, written: Sequence[str], names: Sequence[str], turn: int) -> None:
+    """A round and some reads. Nothing is kept of them."""
+    values = {each: [at if each == "id" else f"{name} {each} {at}" for at in range(turn + 1)] for each in names}
+    kinds = {each: pa.int64() if each == "id" else pa.string() for each in names}
+    table = lake.create(pa.schema([(each, kinds[each]) for each in names]), name)
+    columns = {each: pa.array(values[each][turn:], kinds[each]) for each in written}
+    table.publish_arrow([pa.record_batch(columns)], token(turn))
+    for asked in (tuple(names), (names[-1],), (names[0],)):
+        rows = table.read(columns=asked)
+        found = {each: sorted(rows[each].to_pylist(), key=str) for each in rows.column_names}
+        told = f"rows of {name}, which is used in turn with others, in the columns {', '.join(asked)}"
+        expect(found, {each: values[each] for each in asked}, told)
 
 
 def _all_dates(root: Path, moment: int) -> None:

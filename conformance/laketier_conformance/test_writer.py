@@ -24,6 +24,7 @@ from laketier.spi import (
     WriterInitContext,
     new_attempt_id,
 )
+from laketier_conformance.begun import threads_have_ended
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
@@ -225,13 +226,17 @@ def test_what_does_not_fit_is_refused(table: Table, rows: pa.RecordBatch) -> Non
 
 
 def test_an_abort_deletes_what_was_staged(table: Table) -> None:
+    """Nor does a thread that the writer began bring a file back."""
     before = table.lake.files()
-    writer = _writer(table)
-    for start in range(3):
-        writer.write(batch(list(range(start * 50_000, (start + 1) * 50_000))))
-    writer.abort()
-    writer.abort()
-    expect(table.lake.files(), before, "files after a writer was aborted twice")
+    with threads_have_ended():
+        writer = _writer(table)
+        for start in range(3):
+            writer.write(batch(list(range(start * 50_000, (start + 1) * 50_000))))
+        writer.abort()
+        writer.abort()
+    expect(
+        table.lake.files(), before, "files after a writer was aborted twice, and the threads that it began have ended"
+    )
 
 
 def test_an_abort_after_complete(table: Table) -> None:
@@ -239,10 +244,11 @@ def test_an_abort_after_complete(table: Table) -> None:
     table.append(0)
     table.stage(ids_of(0))
     before = table.lake.files()
-    writer = _writer(table)
-    writer.write(batch(ids_of(0)))
-    writer.complete()
-    writer.abort()
+    with threads_have_ended():
+        writer = _writer(table)
+        writer.write(batch(ids_of(0)))
+        writer.complete()
+        writer.abort()
     expect(table.lake.files(), before, "files after a writer was aborted that had completed")
 
 

@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = (
     "test_answers.py::",
     "test_effects.py::",
+    "test_executors.py::test_an_executor_opens_no_metadata",
     "test_summaries.py::",
     "test_locks.py::",
     "test_looks.py::",

@@ -115,6 +115,17 @@ def look_of(notification: Notification) -> Effect | None:
     return None
 
 
+def change_of(notification: Notification) -> Effect | None:
+    """A call that a file system refuses which can only be read: an effect on files, or a file that is opened to be
+    written. None: it may go on; or the process is gone."""
+    call = by_number()[notification.number]
+    with suppress(OSError, UnicodeDecodeError):
+        if call.flags is not None and _flags(call, call.flags, notification) & (os.O_WRONLY | os.O_RDWR):
+            return Effect(call.name, tuple(_files(call, notification)))
+    effect = effect_of(notification)
+    return None if effect is None or effect.is_send or effect.is_lock else effect
+
+
 def _send(call: Call, notification: Notification) -> Effect | None:
     try:
         with borrowed(notification.pid, descriptor_of(notification)) as theirs:

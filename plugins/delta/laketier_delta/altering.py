@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.fs as pafs
 
-from laketier.kit.durable import fsync_directory, fsync_published
+from laketier.kit.durable import fsync_directory, fsync_file, fsync_published
 from laketier.kit.file_identity import file_identity
 from laketier.spi import Conflict, TableError, TableNotFound
 from laketier_delta.delta_log import DeltaLog
@@ -108,11 +108,16 @@ def refuse_alone(location: Location, version: int) -> None:
 
 
 def make_durable(location: Location, version: int) -> None:
-    """The log entry survives a power cut, where that is for this process to see to."""
+    """The log entry survives a power cut, where that is for this process to see to, and so does a checkpoint of it:
+    delta-rs syncs none, and can't read a log whose hint names a checkpoint that has lost its bytes."""
     if location.is_local:
+        folder = location.local(LOG)
         with suppress(FileNotFoundError):  # a checkpoint has taken its place
             fsync_published(DeltaLog(location.filesystem, location.root).path(version))
-        fsync_directory(location.local(LOG))
+        with suppress(FileNotFoundError):  # there is none of most versions
+            fsync_file(folder / f"{version:020}.checkpoint.parquet")
+            fsync_file(folder / "_last_checkpoint")
+        fsync_directory(folder)
 
 
 def _has_required(kind: Any) -> bool:

@@ -362,6 +362,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             handle = open_table(self._location)
             with panics_as_errors():
                 handle.create_checkpoint()
+                # Before entries go that it takes the place of.
+                make_durable(self._location, handle.version())
                 if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
                     handle.cleanup_metadata()
         except Exception:  # the commit has landed: nothing that fails now may make that unknown

@@ -32,6 +32,7 @@ from laketier.spi import (
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors, sync_embedded
 from laketier_iceberg.features import FEATURES
+from laketier_iceberg.moved import refuse_moved
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
@@ -245,7 +246,10 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
         left -= 1
         try:
             with naming_catalog_errors(settings):
-                return catalog.load_table((path.database, path.table))
+                found = catalog.load_table((path.database, path.table))
+            if settings.embedded:
+                refuse_moved(settings.warehouse, path, found.metadata_location)
+            return found
         except (NoSuchTableError, NoSuchNamespaceError) as error:
             raise _not_found(path) from error
         except Exception as error:

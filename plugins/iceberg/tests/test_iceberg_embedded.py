@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from pyiceberg.serializers import FromByteStream
 
 from laketier.registry import configure, open_lake
-from laketier.spi import ConfigError, CorruptTable, LaketierError, StorageError, TableDescriptor, TablePath
+from laketier.spi import ConfigError, CorruptTable, LaketierError, ScanRequest, StorageError, TableDescriptor, TablePath
 from laketier_iceberg import connection
 
 
@@ -96,6 +97,30 @@ def test_a_damaged_catalog_file_is_named(events) -> None:
             events.storage.catalog().load_table(events.info.path)
     file.write_bytes(whole)
     assert events.ids() == [0, 1]
+
+
+def test_a_copy_of_a_warehouse_is_not_read_from_its_former_place(events) -> None:
+    """Its metadata has absolute paths. A table that is registered from elsewhere is read from there, and so is a
+    warehouse by another name of it."""
+    events.round(events.token(0), events.batch(0, 2))
+    here = Path(events.storage._settings.warehouse)
+    copy, link = here.with_name("copy"), here.with_name("link")
+    shutil.copytree(here, copy)
+    link.symlink_to(here)
+
+    def ids(warehouse: Path) -> list[int]:
+        keys = {"lake.format": "iceberg", "lake.warehouse": str(warehouse), "lake.table": str(events.info.path)}
+        storage = open_lake(configure(keys, environment={})).storage
+        source = storage.source(storage.catalog().load_table(events.info.path))
+        plan = source.plan(ScanRequest(columns=("id",)))
+        rows = [batch for split in plan.splits for batch in source.read(split, plan.schema)]
+        return sorted(pa.Table.from_batches(rows)["id"].to_pylist())
+
+    with pytest.raises(CorruptTable, match="names files of another place"):
+        ids(copy)
+    assert ids(here) == ids(link) == [0, 1]
+    shutil.rmtree(copy / "db")
+    assert ids(copy) == [0, 1], "only the one that it names is there"
 
 
 def test_asking_for_a_version_lets_go_of_no_lock(events) -> None:
