@@ -102,7 +102,7 @@ def _be_forked(do: Callable[[], dict[str, Any]], answers: int) -> None:
         said = {"failed": f"{type(error).__name__}: {error}"}
     try:
         os.write(answers, json.dumps(said).encode())
-        atexit._run_exitfuncs()  # noqa: SLF001 - what a process does that ends by itself
+        atexit._run_exitfuncs()  # as in a process that ends by itself
     finally:
         os._exit(0)
 

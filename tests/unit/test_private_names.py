@@ -27,6 +27,8 @@ USED: dict[str, set[str]] = {
     "core/laketier/spark/running_query.py": {"_jsparkSession", "_jvm"},
     # pyspark: which session is active in a thread can be set in the JVM alone.
     "core/laketier/spark/threads.py": {"_jsparkSession", "_jvm"},
+    # Python: what a process runs that ends by itself. A child that was forked ends before its parent's code goes on.
+    "conformance/laketier_conformance/child_forks.py": {"_run_exitfuncs"},
     # pytest-xdist: how tests are spread. `_split_scope` is the place that its documentation gives for this.
     "conformance/laketier_conformance/spreading.py": {
         "_assign_work_unit", "_pending_of", "_reschedule", "_split_scope",

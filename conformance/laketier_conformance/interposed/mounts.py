@@ -29,7 +29,7 @@ class ReadOnly:
     def __init__(self, child: Child, lake: Lake, folder: Path) -> None:
         self._child, self._lake = child, lake
         self._folder = os.path.realpath(folder)
-        self._first: dict[str, Any] = {}
+        self.first: dict[str, Any] = {}
         self.refused: tuple[Effect, bool] | None = None
 
     @classmethod
@@ -41,7 +41,7 @@ class ReadOnly:
             tempfile.TemporaryDirectory(prefix="mount-") as place,
             Supervisor(mount.decide, Path(place, "s"), change_of) as by,
         ):
-            mount._first = {"supervised": str(by.path)}
+            mount.first = {"supervised": str(by.path)}
             try:
                 yield mount
             finally:
@@ -50,7 +50,7 @@ class ReadOnly:
     def ask(self, lake: Lake, do: str, **request: Any) -> dict[str, Any]:
         """Make one request."""
         self.refused = None
-        first, self._first = self._first, {}
+        first, self.first = self.first, {}
         return self._child.ask(lake, do, **first, **request)
 
     def told(self) -> str:
