@@ -109,7 +109,7 @@ RULES = (
     ),
     Rule(
         "surroundings",
-        "What a process finds where it runs changes no table: encoding, folders, limits, dates, random and other numbers.",
+        "What a process finds where it runs changes no table: encoding, folders, limits, dates, numbers of all kinds.",
         _ENTRY,
         ("test_surroundings.py",),
     ),
