@@ -8,7 +8,7 @@ from functools import cached_property
 
 from laketier.bucketing import assigner_for
 from laketier.kit.file_names import FileNames
-from laketier.kit.manifests import FileEntry, FoldSettings, ManifestSnapshot, ManifestState
+from laketier.kit.manifests import FileEntry, FoldSettings, ManifestSnapshot, ManifestState, written_with
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import StagedFile, TableInfo, TablePath, WriterInitContext, new_attempt_id
 from laketier_localfile.file_formats.known import of_table
@@ -44,7 +44,7 @@ class FoldingTable(LocalFileTable):
         return Naming(options.file_prefix, options.file_suffix, options.file_names is FileNames.SERIAL)
 
     def finish_open(self, state: ManifestState, entry: FileEntry) -> StagedFile:
-        schema = file_schema(state.manifests.metadata(state.manifests.read(entry.schema)))
+        schema = file_schema(written_with(state.manifests, entry.schema, state.head))
         chosen = of_table(state.metadata.properties, where=str(self.location))
         return finish_open(self.location, entry, schema, chosen, self.options)
 

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from laketier.kit import LocalFolder
 from laketier.kit.failpoints import failpoint
-from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_at
+from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_before
 from laketier.spi import CommitError, CorruptTable
 from laketier_localfile.layout import SUPERSEDED, staged_path, superseded_path
 
@@ -45,7 +45,7 @@ def settle(manifests: ManifestLog, head: Manifest) -> None:
     is nowhere, and `OSError` or `CommitError` when the file system refuses; the commit has landed all the same.
     """
     if head.resets:
-        _retire(manifests.location, [entry.path for entry in files_at(manifests, head.number - 1)])
+        _retire(manifests.location, [entry.path for entry in files_before(manifests, head)])
     elif head.removed:
         _retire(manifests.location, head.removed)
     _promote(manifests.location, [entry for entry in head.added if not entry.is_open])

@@ -2,6 +2,7 @@
 without an atomic log. See `ManifestTable`."""
 
 from laketier.kit.manifests.catalog import ManifestCatalog
+from laketier.kit.manifests.chain import files_before, written_with
 from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
 from laketier.kit.manifests.expiry import has_expired
@@ -43,9 +44,11 @@ __all__ = [
     "ManifestStorage",
     "ManifestTable",
     "files_at",
+    "files_before",
     "growth_of",
     "growth_text",
     "has_expired",
     "warehouse_folder",
     "whole_file",
+    "written_with",
 ]

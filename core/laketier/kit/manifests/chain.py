@@ -1,38 +1,84 @@
 """Manifests as the chain of their digests has them: each names the one before it, from the newest one on.
 
 A manifest that lies in its own place may still be none of the table's: a restore took the table back, other commits got
-the numbers of those that were lost, and a second restore brings one of these. So an older manifest is compared with the
-one after it before files are told from it. The columns of a table are read from the manifest that set them as it lies
-there: to compare it too, each load of a table would read what came since.
+the numbers of those that were lost, and a second restore brings one of these. So an older manifest is compared with
+what the newest one, or one that it vouches for, says of it, before anything is told from it. What says so is near by
+(see `digests`). Where a laketier from before wrote the table, and named nothing, the chain tells all the same of files;
+columns are read as they lie there until the next commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from laketier.kit.manifests.digests import replaced, step_towards
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import Manifest
-from laketier.kit.manifests.rollup import blocks_back_from, replaced
+from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.rollup import blocks_back_from, files_at
+from laketier.spi.errors import SnapshotNotFound
+from laketier.spi.table import TableDescriptor
 
 
 def manifest_at(manifests: ManifestLog, number: int, head: Manifest) -> Manifest:
     """The manifest of snapshot ``number`` of the history that ends with ``head``, in few reads. Raises as
     `ManifestLog.at`, and `CorruptTable` where it is of another history."""
     found = manifests.at(number, head)
-    if number == head.number:
-        return found
-    expected = head.previous
-    for block in blocks_back_from(manifests, head.number, down_to=number + 1, known=head):
-        expected = block.previous
+    near = _nearest(manifests, number, head)
+    expected = near.digest_of(number)
+    if expected is None:
+        for block in blocks_back_from(manifests, near.number, down_to=number + 1, known=near):
+            expected = block.previous
     if found.sha256 != expected:
         raise replaced(manifests, number)
     return found
 
 
+def _nearest(manifests: ManifestLog, number: int, head: Manifest) -> Manifest:
+    """The manifest that names ``number`` by its digest, of those that ``head`` vouches for; or the one nearest to it,
+    where writers from before named none. Raises as `manifest_at`."""
+    near = head
+    while near.digest_of(number) is None:
+        step = step_towards(number, near)
+        if step is None:
+            break
+        found = manifests.read(step)
+        if found.sha256 != near.digest_of(step):
+            raise replaced(manifests, step)
+        near = found
+    return near
+
+
+def written_with(manifests: ManifestLog, number: int, manifest: Manifest) -> TableDescriptor:
+    """The description of the table that manifest ``number`` holds, in the history of ``manifest``. Raises as
+    `ManifestLog.metadata`."""
+    near = _nearest(manifests, number, manifest)
+    return manifests.metadata(replace(near, metadata=None, metadata_at=number))
+
+
+def with_columns_named(manifests: ManifestLog, head: Manifest) -> Manifest:
+    """``head``, and by its digest the manifest that set the table's columns, where a writer from before did not name
+    it: for who is about to write. Raises as `manifest_at`."""
+    if head.digest_of(head.metadata_at) is not None:
+        return head
+    holder = manifest_at(manifests, head.metadata_at, head)
+    return replace(head, digests={**head.digests, holder.number: holder.sha256})
+
+
+def files_before(manifests: ManifestLog, manifest: Manifest) -> list[FileEntry]:
+    """The live data files of the snapshot before ``manifest``. Raises as `back_from`."""
+    _, before = back_from(manifests, manifest, down_to=manifest.number - 1)
+    return files_at(manifests, before.number, before)
+
+
 def manifest_as_of(manifests: ManifestLog, moment: int, head: Manifest) -> Manifest:
     """The manifest that was current at ``moment`` in the history that ends with ``head``. Raises as
     `ManifestLog.as_of` and `manifest_at`."""
-    found = manifests.as_of(moment, head)
+    try:
+        found = manifests.as_of(moment, head)
+    except SnapshotNotFound:
+        manifest_at(manifests, head.earliest, head)  # it said that it is later
+        raise
     if found.number == head.number:
         return found
     # It is known to be later than the moment. Where both are of this history, so is all that lies in between.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from laketier.kit.manifests.chain import back_from, onward
+from laketier.kit.manifests.chain import files_before, onward
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
-from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.source import ManifestSource
 from laketier.kit.scans import check_versions
@@ -58,13 +57,7 @@ def _appended(
     for manifest in onward(manifests, start, end, head):
         number = manifest.number
         replaces_nothing = manifest.kind == "upsert" and not manifest.replaced
-        if manifest.kind in _APPENDS or replaces_nothing or (manifest.resets and _follows_no_file(manifests, manifest)):
+        if manifest.kind in _APPENDS or replaces_nothing or (manifest.resets and not files_before(manifests, manifest)):
             yield from manifest.arrived
         else:
             pass_over(number, manifest.kind, where=where, skip_changes=skip_changes)
-
-
-def _follows_no_file(manifests: ManifestLog, manifest: Manifest) -> bool:
-    """Whether the snapshot before ``manifest`` had no files. Raises `CorruptTable`."""
-    _, before = back_from(manifests, manifest, down_to=manifest.number - 1)
-    return not files_at(manifests, before.number, before)

@@ -9,6 +9,7 @@ from functools import partial
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.file_counts import FILE_COUNTS
+from laketier.kit.manifests.digests import digests_after
 from laketier.kit.manifests.folding import Room, due, room_after, room_of
 from laketier.kit.manifests.growth import growth_of
 from laketier.kit.manifests.manifest import FileEntry, Manifest
@@ -237,6 +238,7 @@ def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: objec
             watermarks=head.watermarks,
             origin=head.origin,
             earliest=head.earliest,
+            digests=digests_after(head),
         ),
         **changes,  # type: ignore[arg-type]
     )

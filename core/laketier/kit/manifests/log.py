@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from laketier.kit.local_store import folder_of, store_of
+from laketier.kit.manifests.digests import replaced
 from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, encode, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
@@ -194,11 +195,14 @@ class ManifestLog:
         self.store.sync(self.home)
 
     def metadata(self, manifest: Manifest) -> TableDescriptor:
-        """Read the table's description at ``manifest``."""
+        """Read the table's description at ``manifest``. Raises as `read`, and `CorruptTable` where that of another
+        history lies in its place."""
         if manifest.metadata is not None:
             return manifest.metadata
         number = manifest.metadata_at
         holder = self._checked(number, "description", Description.decode)
+        if manifest.digest_of(number) not in (None, holder.sha256):
+            raise replaced(self, number)
         if holder.metadata is None:
             raise CorruptTable(
                 "the manifest holds no description of the table", where=self.store.where(self.name(number))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.kit.manifests import digests as digests_of
 from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     decode,
@@ -134,7 +135,8 @@ class Manifest:
     ``folding``: what the next commit wants to know of small files, as JSON's own types. ``open``: the files that
     earlier commits left open, and this one did not change; `open_files` are all that are open. ``origin``: where
     the table's first files came from, empty where writers made them; each manifest of a table has the same.
-    ``earliest``: the oldest snapshot that can still be read; it never goes back.
+    ``earliest``: the oldest snapshot that can still be read; it never goes back. ``digests``: of some earlier
+    manifests, by number; see `laketier.kit.manifests.digests`.
     """
 
     table_uuid: str
@@ -153,7 +155,13 @@ class Manifest:
     metadata: TableDescriptor | None = None
     origin: str = ""
     earliest: int = 0
+    digests: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
     sha256: str = ""
+
+    def digest_of(self, number: int) -> str | None:
+        """The digest of manifest ``number`` of its history. None where it does not name it."""
+        near = {self.number: self.sha256, self.number - 1: self.previous}
+        return near.get(number) or self.digests.get(number)
 
     @property
     def commit(self) -> Commit:
@@ -195,6 +203,7 @@ class Manifest:
         body = {
             **({"origin": self.origin} if self.origin else {}),
             **({"earliest": self.earliest} if self.earliest else {}),
+            **({"digests": digests_of.to_plain(self.digests)} if self.digests else {}),
             "table_uuid": self.table_uuid,
             "number": self.number,
             "previous": self.previous,
@@ -238,6 +247,7 @@ class Manifest:
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             origin=origin,
             earliest=_earliest(body),
+            digests=digests_of.from_plain(body.get("digests", {}), body["number"]),
             sha256=sha256,
         )
 
@@ -250,6 +260,7 @@ class Description:
     table_uuid: str
     number: int
     metadata: TableDescriptor | None
+    sha256: str
 
     @classmethod
     def decode(cls, data: bytes, path: Path | str) -> Description:
@@ -257,9 +268,9 @@ class Description:
         return decode(data, path, cls._from_body)
 
     @classmethod
-    def _from_body(cls, body: dict[str, Any], _: str) -> Description:
-        metadata = body["metadata"]
-        return cls(body["table_uuid"], body["number"], None if metadata is None else _descriptor_from_plain(metadata))
+    def _from_body(cls, body: dict[str, Any], sha256: str) -> Description:
+        metadata = None if body["metadata"] is None else _descriptor_from_plain(body["metadata"])
+        return cls(body["table_uuid"], body["number"], metadata, sha256)
 
 
 def _partition_from_plain(plain: Any) -> tuple[str, str | None]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from laketier.kit.manifests.digests import replaced
 from laketier.kit.manifests.document import decode, encode, text, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
@@ -168,16 +169,6 @@ def blocks_back_from(
             raise replaced(manifests, block.last)
         yield block
         end, expected = block.first, block.previous
-
-
-def replaced(manifests: ManifestLog, number: int) -> CorruptTable:
-    """The error for manifest ``number``, which is another one than the next one follows."""
-    return CorruptTable(
-        f"manifest {number} is not the one that manifest {number + 1} follows",
-        where=manifests.store.where(manifests.name(number)),
-        why="something replaced it after it was published",
-        fix="Restore the manifests from one backup.",
-    )
 
 
 def write_rollups(manifests: ManifestLog, number: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from laketier.kit.manifests.chain import written_with
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
@@ -60,5 +61,5 @@ class ManifestSnapshot:
         if entry.schema == self.manifest.metadata_at:
             return self.schema
         if entry.schema not in self._schemas:
-            self._schemas[entry.schema] = self.manifests.metadata(self.manifests.read(entry.schema)).schema
+            self._schemas[entry.schema] = written_with(self.manifests, entry.schema, self.manifest).schema
         return self._schemas[entry.schema]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_store import folder_of, store_of
-from laketier.kit.manifests.chain import back_from
+from laketier.kit.manifests.chain import back_from, with_columns_named
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
@@ -170,6 +170,7 @@ class ManifestTable(ABC):
             manifests.sync_names()
             self.finish(manifests, head)
         self.check_open(head.open_files)
+        head = with_columns_named(manifests, head)
         return ManifestState(manifests, head, manifests.metadata(head))
 
     def state(self, info: TableInfo) -> ManifestState:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 
 from laketier.kit.failpoints import failpoint
-from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_at
+from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_before
 from laketier.spi import CorruptTable
 from laketier_localfile.layout import staged_path, superseded_path
 from laketier_localfile.s3.store import S3Store
@@ -25,7 +25,7 @@ def settle(manifests: ManifestLog, store: S3Store, head: Manifest) -> None:
     another process that does the same. Raises `CorruptTable` when a file of the commit is nowhere, and `StorageError`;
     the commit has landed all the same."""
     if head.resets:
-        _retire(store, [entry.path for entry in files_at(manifests, head.number - 1)])
+        _retire(store, [entry.path for entry in files_before(manifests, head)])
     elif head.removed:
         _retire(store, head.removed)
     _promote(store, head.added)

@@ -1,0 +1,76 @@
+"""Which earlier manifests a manifest names by their digests, beside the one before it.
+
+Each manifest names the one before it, so the newest vouches for all. To ask it about an old one by that alone, every
+manifest in between has to be read, or what sums them up: some dozens of documents. So each names more of them: all
+manifests before number n are cut into blocks of powers of two, as n is written in binary (13 = 8 + 4 + 1), and the last
+manifest of each block is named. From there the next step halves the block, so any manifest is as many documents away as
+its distance has binary digits, or fewer. What the next manifest names is among what this one does and this one itself,
+so nothing is read for it, and a million commits make twenty names at most.
+
+The manifest with the table's columns is named as well, so a load compares it without reading anything else.
+
+A laketier from before passes over these names, and leaves them out of what it writes. Then what is named begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from laketier.kit.manifests.document import text, whole
+from laketier.spi.errors import CorruptTable
+
+if TYPE_CHECKING:
+    from laketier.kit.manifests.log import ManifestLog
+    from laketier.kit.manifests.manifest import Manifest
+
+_DIGEST_LENGTH = 64
+
+
+def ends_before(number: int) -> Iterator[int]:
+    """The last manifest of each block before ``number``, the newest first."""
+    while number:
+        yield number - 1
+        number &= number - 1
+
+
+def digests_after(head: Manifest) -> dict[int, str]:
+    """What the manifest after ``head`` names, as far as ``head`` knows it. Not ``head`` itself, which it follows."""
+    wanted = {*ends_before(head.number + 1), head.metadata_at} - {head.number}
+    known = ((number, head.digest_of(number)) for number in sorted(wanted))
+    return {number: digest for number, digest in known if digest is not None}
+
+
+def step_towards(number: int, manifest: Manifest) -> int | None:
+    """The manifest to ask about ``number``, which ``manifest`` does not name: the oldest after it that is named. None
+    where that is no step of the usual length, as its writer did not know them."""
+    usual = min(end for end in ends_before(manifest.number) if end > number)
+    named = [each for each in manifest.digests if each > number]
+    step = min([*named, manifest.number - 1])
+    return step if step <= usual else None
+
+
+def to_plain(digests: Mapping[int, str]) -> dict[str, str]:
+    """As JSON's own types."""
+    return {str(number): digest for number, digest in digests.items()}
+
+
+def from_plain(plain: Any, before: int) -> dict[int, str]:
+    """Undo `to_plain`. Raises `TypeError`, `ValueError` and `AttributeError` for what no manifest with the number
+    ``before`` names."""
+    found = {whole(int(number)): text(digest) for number, digest in plain.items()}
+    if any(number >= before or len(digest) != _DIGEST_LENGTH for number, digest in found.items()):
+        raise ValueError(
+            f"it names the manifests {sorted(found)}, which are not all before {before}, or not by digests"
+        )
+    return found
+
+
+def replaced(manifests: ManifestLog, number: int) -> CorruptTable:
+    """The error for manifest ``number``, which is another one than the next one follows."""
+    return CorruptTable(
+        f"manifest {number} is not the one that manifest {number + 1} follows",
+        where=manifests.store.where(manifests.name(number)),
+        why="something replaced it after it was published",
+        fix="Restore the manifests from one backup.",
+    )
