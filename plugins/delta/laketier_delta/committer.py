@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +14,7 @@ from laketier.kit import RecordStore, failpoint
 from laketier.kit.pinned_folder import pinned_folder
 from laketier.kit.staged import check_staged, discard_staged, remove
 from laketier.spi import (
+    COLLECTOR,
     CommitError,
     CommitterInitContext,
     Conflict,
@@ -32,8 +33,8 @@ from laketier.spi import (
     time_of_storage,
 )
 from laketier_delta.altering import entry_identity, make_durable, refuse_alone
-from laketier_delta.delta_log import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, DeltaLog
-from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped, transaction_version
+from laketier_delta.delta_log import COMMIT_ID, EPOCH, HORIZON, PIPELINE, PUBLISH, DeltaLog
+from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped
 from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
@@ -41,6 +42,7 @@ from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer
 from laketier_delta.references import live
 from laketier_delta.removals import removals
 from laketier_delta.results import check_partitions
+from laketier_delta.transactions import Transactions, horizon_text, transaction_ids
 from laketier_delta.writer import STATS
 
 if TYPE_CHECKING:
@@ -57,11 +59,6 @@ _RESET = "laketier/reset"
 """Transaction: the newest version that reset the table, among those looked at."""
 
 
-def transaction_ids(pipeline: str) -> tuple[str, str, str]:
-    """The application ids that hold a pipeline's epoch, fence and record pointer."""
-    return f"laketier/epoch/{pipeline}", f"laketier/fence/{pipeline}", f"laketier/record/{pipeline}"
-
-
 @dataclass(frozen=True)
 class DeltaTableState(TableState):
     """One version of the table, and the handle on which it was seen. Valid for one publish attempt."""
@@ -69,6 +66,7 @@ class DeltaTableState(TableState):
     handle: DeltaTable = field(repr=False)
     location: Location
     log: DeltaLog
+    transactions: Transactions = field(repr=False, compare=False)
     records: RecordStore = field(repr=False)
     version: int
     uuid: str
@@ -82,12 +80,14 @@ class DeltaTableState(TableState):
     def of(cls, handle: DeltaTable, location: Location, first_attempt: int = -1) -> DeltaTableState:
         """The table as ``handle`` sees it. Reads log entries that nobody has looked at for a reset."""
         log, version = DeltaLog(location.filesystem, location.root), handle.version()
-        scanned, known = (transaction_version(handle, location, name) for name in (_SCANNED, _RESET))
+        transactions = Transactions(handle, location, log, version)
+        scanned, known = (transactions.version_of(name) for name in (_SCANNED, _RESET))
         found = None if scanned is None else log.last_reset(scanned, version)
         return cls(
             handle=handle,
             location=location,
             log=log,
+            transactions=transactions,
             records=RecordStore(location.filesystem, location.root),
             version=version,
             uuid=str(handle.metadata().id),
@@ -114,13 +114,9 @@ class DeltaTableState(TableState):
         return self.version
 
     def watermark(self, pipeline: str) -> Watermark | None:
-        names = transaction_ids(pipeline)
-        # One commit writes all three, so one speaks for them. For an id that it does not find, delta-rs reads the log
-        # back to the newest checkpoint, and that too, each time; the horizon is looked for at every publish.
-        pointer = transaction_version(self.handle, self.location, names[2])
+        epoch, fence, pointer = self.transactions.numbers_of(pipeline)
         if pointer is None:
             return None
-        epoch, fence = (transaction_version(self.handle, self.location, name) for name in names[:2])
         if epoch is None or fence is None:
             raise CorruptTable(
                 f"the table knows pipeline {pipeline!r} in part only (epoch {epoch}, fence {fence}, record {pointer})",
@@ -202,8 +198,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         target = state.version + 1
         if self._first_attempt is None:
             self._first_attempt = state.version
-        # Also where there was no reset: version 0 is before all rounds, so it takes none back. delta-rs finds an id in
-        # the newest entry at once, and reads the log back to its checkpoint, and that too, for one that is nowhere.
+        # Also where there was no reset: version 0 is before all rounds, so it takes none back, and an id that is in the
+        # newest entry is found at once.
         transactions = [(_SCANNED, target), (_RESET, max(state.reset, 0))]
         if watermark is not None:
             # The entry can become no other version than this one, so the record can name it beforehand.
@@ -276,6 +272,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         info: dict[str, Any] = {COMMIT_ID: self._context.commit_id, PUBLISH: attempt}
         if watermark is not None:
             info |= {PIPELINE: watermark.token.pipeline, EPOCH: watermark.token.epoch}
+        info |= self._horizon(state, dict(transactions))
         # A write transaction counts no rows, so its history would be silent about them.
         rows = sum(result.rows for result in results)
         info["operationMetrics"] = {"numFiles": str(added), "numOutputRows": str(rows)}
@@ -308,6 +305,14 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         if not self._location.is_local:  # on a disk the pinned folder has told
             refuse_alone(self._location, target)
         make_durable(self._location, target)
+
+    def _horizon(self, state: DeltaTableState, committed: Mapping[str, int]) -> dict[str, str]:
+        """The horizon as of this commit, for those who look next."""
+        if state.transactions.expire:
+            return {}
+        epoch, fence, pointer = (committed.get(name) for name in transaction_ids(COLLECTOR))
+        told = state.transactions.numbers_of(COLLECTOR) if pointer is None else (epoch, fence, pointer)
+        return {HORIZON: horizon_text(told)}
 
     def _refuse_recreated(self, state: DeltaTableState) -> None:
         """The log entry that the state is of may also have been cleaned up since: then the table tells."""

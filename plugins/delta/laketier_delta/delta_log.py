@@ -15,7 +15,16 @@ COMMIT_ID = "laketier.commit"
 PIPELINE = "laketier.pipeline"
 EPOCH = "laketier.epoch"
 PUBLISH = "laketier.publish"
-"""Keys in ``commitInfo``. A commit id is a round's, and `PUBLISH` is one attempt's."""
+HORIZON = "laketier.horizon"
+"""Keys in ``commitInfo``. A commit id is a round's, and `PUBLISH` is one attempt's. `HORIZON`: see `transactions`."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one entry says: its ``commitInfo``, {} where there is none, and the ``versions`` of its transactions."""
+
+    info: dict[str, Any]
+    versions: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -28,20 +37,30 @@ class DeltaLog:
     def commit_info(self, version: int) -> dict[str, Any] | None:
         """The ``commitInfo`` of a version: {} when its writer left none, None when the entry is not there (not yet,
         or cleaned up). Raises `CorruptTable`."""
+        entry = self.entry(version)
+        return None if entry is None else entry.info
+
+    def entry(self, version: int) -> Entry | None:
+        """What is in the entry of a version; None when it is not there. Raises `CorruptTable`."""
         try:
             with self.filesystem.open_input_stream(self.path(version)) as stream:
                 lines = stream.read().splitlines()
         except FileNotFoundError:
             return None
+        info: dict[str, Any] | None = None
+        versions: dict[str, int] = {}
         try:
             for line in lines:
-                if b'"commitInfo"' in line:
-                    action = json.loads(line)
-                    if "commitInfo" in action:
-                        return _object(action["commitInfo"])
-        except (ValueError, TypeError, RecursionError) as error:
+                if b'"commitInfo"' not in line and b'"txn"' not in line:
+                    continue
+                action = json.loads(line)
+                if "commitInfo" in action and info is None:
+                    info = _object(action["commitInfo"])
+                elif "txn" in action:
+                    versions[action["txn"]["appId"]] = int(action["txn"]["version"])
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise CorruptTable(f"{self.path(version)} is not a log entry", why=str(error)) from error
-        return {}
+        return Entry(info or {}, versions)
 
     def path(self, version: int) -> str:
         """The entry's path on the file system."""

@@ -8,7 +8,6 @@ from laketier.kit import RecordStore
 from laketier.kit.confine import RECORDS
 from laketier.kit.staged import remove_files
 from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, TableFinding, WriteMode
-from laketier_delta.committer import transaction_ids
 from laketier_delta.engine import arrow_schema, open_table, transaction_version
 from laketier_delta.layout import attempt_of
 from laketier_delta.location import Location
@@ -16,6 +15,7 @@ from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import RETENTION, check_writable
 from laketier_delta.references import unreferenced
 from laketier_delta.spellings import files_without_zone, zoned_partitions
+from laketier_delta.transactions import transaction_ids
 
 
 class DeltaMaintenance(LakeMaintenance):

@@ -197,7 +197,7 @@ def test_a_log_that_is_cleaned_up_while_it_is_read_is_an_error_that_says_so(lake
     foreign_append(lake, 7)
     log_entry(lake, 1).unlink()
     with pytest.raises(TableError, match=r"could not be read any more.*logRetentionDuration"):
-        state.watermark("laketier-orphans")
+        state.watermark("another")
 
 
 def test_landed_refuses_to_guess_after_log_cleanup(lake, support):
@@ -446,18 +446,6 @@ def test_a_damaged_record_is_never_none(lake, support, damage):
         handle.create_write_transaction([], "append", handle.schema(), [], commit_properties=properties)
     with pytest.raises(CorruptTable):
         lake.committer().open().watermark("p")
-
-
-def test_an_unknown_pipeline_costs_one_look_at_the_log(lake, monkeypatch):
-    """Most tables have no horizon, and it is looked for at every publish."""
-    lake.create()
-    lake.epoch(0)
-    state = lake.committer().open()
-    looked = []
-    look = DeltaTable.transaction_version
-    monkeypatch.setattr(DeltaTable, "transaction_version", lambda *of: looked.append(of[1]) or look(*of))
-    assert state.watermark("laketier-orphans") is None
-    assert len(looked) == 1
 
 
 @pytest.mark.parametrize("known", [["record"], ["record", "epoch"], ["record", "fence"]], ids=str)

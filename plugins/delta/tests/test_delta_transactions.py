@@ -1,0 +1,150 @@
+"""What the newest entries of a log say of transactions, and what they say of the horizon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction
+
+from laketier.spi import COLLECTOR, Token, WatermarkLost
+from laketier_delta.delta_log import HORIZON
+from laketier_delta.transactions import _NEAREST, transaction_ids
+
+NONE = (None, None, None)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What delta-rs was asked for, which reads the whole log then."""
+    names: list[str] = []
+    look = DeltaTable.transaction_version
+    monkeypatch.setattr(DeltaTable, "transaction_version", lambda *of: names.append(of[1]) or look(*of))
+    return names
+
+
+def entry_of(lake, version):
+    return f"{lake.uri}/_delta_log/{version:020}.json"
+
+
+def foreign(lake, *transactions):
+    """An ordinary commit of delta-rs."""
+    handle = DeltaTable(lake.uri)
+    properties = CommitProperties(app_transactions=list(transactions)) if transactions else None
+    handle.create_write_transaction([], "append", handle.schema(), [], commit_properties=properties)
+
+
+def without_horizon(lake, version):
+    """As a laketier from before wrote it."""
+    with open(entry_of(lake, version), encoding="utf-8") as file:
+        actions = [json.loads(line) for line in file]
+    assert sum(action.get("commitInfo", {}).pop(HORIZON, None) is not None for action in actions) == 1
+    with open(entry_of(lake, version), "w", encoding="utf-8") as file:
+        file.write("".join(f"{json.dumps(action)}\n" for action in actions))
+
+
+def horizon_of(lake):
+    return lake.committer().open().transactions.numbers_of(COLLECTOR)
+
+
+def raised(lake, support, epoch):
+    committer = lake.committer()
+    token = Token(COLLECTOR, "run", epoch, content="1000")
+    committer.publish(committer.open(), [], replace(support.watermark(epoch, COLLECTOR), token=token))
+
+
+def test_a_round_asks_the_newest_entries(lake, support, asked):
+    """Also of several pipelines in turn, with commits of others between."""
+    lake.create()
+    lake.epoch(0)
+    committer = lake.committer()
+    committer.publish(committer.open(), [], support.watermark(0, "q"))
+    asked.clear()
+    for epoch in range(1, 4):
+        lake.epoch(epoch)
+        assert lake.committer().open().watermark("q").token.epoch == epoch - 1
+        foreign(lake)
+        committer.publish(committer.open(), [], support.watermark(epoch, "q"))
+        assert lake.committer().open().watermark(COLLECTOR) is None
+    assert asked == []
+
+
+def test_an_idle_pipeline_is_found_behind_many_commits(lake, support, asked):
+    lake.create()
+    committer = lake.committer()
+    committer.publish(committer.open(), [], support.watermark(7, "idle"))
+    for epoch in range(_NEAREST + 2):
+        lake.epoch(epoch)
+    state = lake.committer().open()
+    asked.clear()
+    assert [state.watermark("idle").token.epoch for _ in range(2)] == [7, 7]
+    assert len(asked) == 3, "once for each of its names"
+    assert state.watermark("nobody") is state.watermark("nobody") is None
+    assert len(asked) == 4
+
+
+def test_the_horizon_is_told_by_each_commit(lake, support, asked):
+    lake.create()
+    lake.epoch(0)
+    raised(lake, support, 0)
+    told = horizon_of(lake)
+    assert None not in told
+    for epoch in range(1, 3 * _NEAREST):
+        lake.epoch(epoch)
+    asked.clear()
+    assert horizon_of(lake) == told
+    assert asked == []
+    names = transaction_ids(COLLECTOR)
+    assert told == tuple(DeltaTable(lake.uri).transaction_version(name) for name in names)
+    raised(lake, support, 1)
+    lake.epoch(3 * _NEAREST)
+    assert horizon_of(lake)[0] == 1
+
+
+@pytest.mark.parametrize("later", [0, 1, _NEAREST, _NEAREST + 2])
+def test_a_release_from_before_raised_the_horizon(lake, support, later):
+    """It says nothing of it; its transaction is newer than what was said before."""
+    lake.create()
+    lake.epoch(0)
+    raised(lake, support, 0)
+    lake.epoch(1)
+    raised(lake, support, 1)
+    without_horizon(lake, 4)
+    for epoch in range(2, 2 + later):
+        lake.epoch(epoch)
+        without_horizon(lake, 3 + epoch)
+    assert horizon_of(lake)[0] == 1
+    lake.epoch(2 + later)
+    assert horizon_of(lake)[0] == 1
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", "[1, 2, null]", '{"a": 1}', "[true, 1, 1]", "7"])
+def test_what_no_writer_of_ours_says_is_not_taken(lake, support, text):
+    lake.create()
+    lake.epoch(0)
+    raised(lake, support, 0)
+    told = horizon_of(lake)
+    lake.epoch(1)
+    with open(entry_of(lake, 3), encoding="utf-8") as file:
+        actions = [json.loads(line) for line in file]
+    for action in actions:
+        if "commitInfo" in action:
+            action["commitInfo"][HORIZON] = text
+    with open(entry_of(lake, 3), "w", encoding="utf-8") as file:
+        file.write("".join(f"{json.dumps(action)}\n" for action in actions))
+    assert horizon_of(lake) == told
+
+
+def test_a_table_that_forgets_transactions_says_nothing(lake_with, support):
+    """What is expired, only delta-rs knows."""
+    lake = lake_with(accept_transaction_retention=True)
+    lake.create(delta__setTransactionRetentionDuration="interval 1 days")
+    foreign(lake, *(Transaction(name, 3, 1) for name in transaction_ids("p")))
+    with pytest.raises(WatermarkLost):
+        lake.epoch(4)
+    lake.epoch(0)
+    assert horizon_of(lake) == NONE
+    with open(entry_of(lake, 2), encoding="utf-8") as file:
+        assert HORIZON not in file.read()
