@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from laketier.kit.manifests.digests import replaced, step_towards
-from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.digests import step_towards
+from laketier.kit.manifests.log import ManifestLog, replaced
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import blocks_back_from, files_at
 from laketier.spi.errors import SnapshotNotFound

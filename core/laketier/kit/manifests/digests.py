@@ -14,17 +14,9 @@ A laketier from before passes over these names, and leaves them out of what it w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
-from laketier.kit.manifests.document import text, whole
-from laketier.spi.errors import CorruptTable
-
-if TYPE_CHECKING:
-    from laketier.kit.manifests.log import ManifestLog
-    from laketier.kit.manifests.manifest import Manifest
-
-_DIGEST_LENGTH = 64
+from laketier.kit.manifests.manifest import Manifest
 
 
 def ends_before(number: int) -> Iterator[int]:
@@ -48,29 +40,3 @@ def step_towards(number: int, manifest: Manifest) -> int | None:
     named = [each for each in manifest.digests if each > number]
     step = min([*named, manifest.number - 1])
     return step if step <= usual else None
-
-
-def to_plain(digests: Mapping[int, str]) -> dict[str, str]:
-    """As JSON's own types."""
-    return {str(number): digest for number, digest in digests.items()}
-
-
-def from_plain(plain: Any, before: int) -> dict[int, str]:
-    """Undo `to_plain`. Raises `TypeError`, `ValueError` and `AttributeError` for what no manifest with the number
-    ``before`` names."""
-    found = {whole(int(number)): text(digest) for number, digest in plain.items()}
-    if any(number >= before or len(digest) != _DIGEST_LENGTH for number, digest in found.items()):
-        raise ValueError(
-            f"it names the manifests {sorted(found)}, which are not all before {before}, or not by digests"
-        )
-    return found
-
-
-def replaced(manifests: ManifestLog, number: int) -> CorruptTable:
-    """The error for manifest ``number``, which is another one than the next one follows."""
-    return CorruptTable(
-        f"manifest {number} is not the one that manifest {number + 1} follows",
-        where=manifests.store.where(manifests.name(number)),
-        why="something replaced it after it was published",
-        fix="Restore the manifests from one backup.",
-    )

@@ -46,6 +46,7 @@ _VERSIONS = (
     EXPIRED_VERSION,
 )
 
+_DIGITS = 64
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
 _TAIL = b"}\n"
@@ -98,6 +99,22 @@ def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str],
         where=str(path),
         fix="Use a newer laketier.",
     )
+
+
+def digests_to_plain(digests: Mapping[int, str]) -> dict[str, str]:
+    """Digests of manifests by their numbers, as JSON's own types."""
+    return {str(number): digest for number, digest in digests.items()}
+
+
+def digests_from_plain(plain: Any, before: int) -> dict[int, str]:
+    """Undo `digests_to_plain`. Raises `TypeError`, `ValueError` and `AttributeError` for what no manifest numbered
+    ``before`` names."""
+    found = {whole(int(number)): text(digest) for number, digest in plain.items()}
+    if any(number >= before or len(digest) != _DIGITS for number, digest in found.items()):
+        raise ValueError(
+            f"it names the manifests {sorted(found)}, which are not all before {before}, or not by digests"
+        )
+    return found
 
 
 def texts(mapping: Any) -> dict[str, str]:

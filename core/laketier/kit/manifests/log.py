@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from laketier.kit.local_store import folder_of, store_of
-from laketier.kit.manifests.digests import replaced
 from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, encode, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
@@ -367,3 +366,13 @@ class ManifestLog:
 
 def _number_and_digest(body: dict[str, Any], _: str) -> tuple[int, str]:
     return whole(body["number"]), str(body["sha256"])
+
+
+def replaced(manifests: ManifestLog, number: int) -> CorruptTable:
+    """The error for manifest ``number``, which is another one than the next one follows."""
+    return CorruptTable(
+        f"manifest {number} is not the one that manifest {number + 1} follows",
+        where=manifests.store.where(manifests.name(number)),
+        why="something replaced it after it was published",
+        fix="Restore the manifests from one backup.",
+    )

@@ -15,10 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.kit.manifests import digests as digests_of
 from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     decode,
+    digests_from_plain,
+    digests_to_plain,
     encode,
     text,
     texts,
@@ -203,7 +204,7 @@ class Manifest:
         body = {
             **({"origin": self.origin} if self.origin else {}),
             **({"earliest": self.earliest} if self.earliest else {}),
-            **({"digests": digests_of.to_plain(self.digests)} if self.digests else {}),
+            **({"digests": digests_to_plain(self.digests)} if self.digests else {}),
             "table_uuid": self.table_uuid,
             "number": self.number,
             "previous": self.previous,
@@ -247,7 +248,7 @@ class Manifest:
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             origin=origin,
             earliest=_earliest(body),
-            digests=digests_of.from_plain(body.get("digests", {}), body["number"]),
+            digests=digests_from_plain(body.get("digests", {}), body["number"]),
             sha256=sha256,
         )
 

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from laketier.kit.manifests.digests import replaced
 from laketier.kit.manifests.document import decode, encode, text, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
-from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.log import ManifestLog, replaced
 from laketier.kit.manifests.manifest import (
     Commit,
     FileEntry,
