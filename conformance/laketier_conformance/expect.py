@@ -141,7 +141,7 @@ def difference(found: Any, expected: Any) -> str:
     if isinstance(found, pa.Table) and isinstance(expected, pa.Table):
         if found.schema != expected.schema:
             return f"expected the columns {columns(expected.schema)}, found {columns(found.schema)}"
-        return _of_rows(found.to_pylist(), expected.to_pylist())
+        return of_rows(found.to_pylist(), expected.to_pylist())
     if isinstance(found, pa.Schema) and isinstance(expected, pa.Schema):
         return f"expected the columns {columns(expected)}, found {columns(found)}"
     if isinstance(found, Mapping) and isinstance(expected, Mapping):
@@ -149,7 +149,7 @@ def difference(found: Any, expected: Any) -> str:
     if isinstance(found, set | frozenset) and isinstance(expected, set | frozenset):
         return _parts(_given(expected, found), missing=_sorted(expected - found), extra=_sorted(found - expected))
     if isinstance(found, list | tuple) and isinstance(expected, list | tuple) and max(len(found), len(expected)) > _FEW:
-        return _of_rows(list(found), list(expected))
+        return of_rows(list(found), list(expected))
     return _given(expected, found)
 
 
@@ -158,7 +158,8 @@ def columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name}: {field.type}{'' if field.nullable else ' not null'}" for field in schema)
 
 
-def _of_rows(found: list[Any], expected: list[Any]) -> str:
+def of_rows(found: list[Any], expected: list[Any]) -> str:
+    """Which rows are missing, doubled or too many: of thousands a few."""
     wanted, there = Counter(map(repr, expected)), Counter(map(repr, found))
     missing = [row for row in wanted if row not in there]
     doubled = [row for row, count in there.items() if row in wanted and count > wanted[row]]

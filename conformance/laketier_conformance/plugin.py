@@ -21,6 +21,8 @@ SCHEDULES = 20
 """The fewest that a verdict may rest on."""
 STEPS = 6
 S3_ENDPOINT = "--lake-s3-endpoint"
+FIRST_SEED = 100
+"""Of the series beyond those of every run."""
 COMMITS, LEAST_COMMITS = 300, 110
 """Of an operation, where there are more."""
 
@@ -65,6 +67,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="random schedules of rounds beside an orphan collector (default: %(default)s)",
     )
     group.addoption(
+        "--lake-series",
+        metavar="N",
+        type=series_seeds,
+        default=(),
+        help="draw so many more series of operations of each kind of table; or with @ one more, of this seed, which "
+        "is played first: @17 (default: those that every run has)",
+    )
+    group.addoption(
         "--lake-steps",
         metavar="N",
         type=int,
@@ -94,6 +104,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=date.today().toordinal(),
         help="which of these steps (default: other ones each day; the report tells)",
     )
+
+
+def series_seeds(given: str) -> tuple[int, ...]:
+    """The seeds of ``--lake-series``. Those that every run has are below `FIRST_SEED`."""
+    one, text = given.startswith("@"), given.removeprefix("@")
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{given!r} is no number of series, and no seed such as @17")
+    return (int(text),) if one else tuple(range(FIRST_SEED, FIRST_SEED + int(text)))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -200,6 +218,8 @@ def _options(config: pytest.Config) -> tuple[str, ...]:
     schedules, steps = config.getoption("lake_schedules"), config.getoption("lake_steps")
     given = [] if schedules == SCHEDULES else [f"--lake-schedules={schedules}"]
     given += [] if steps == STEPS else [f"--lake-steps={steps}"]
+    series = config.getoption("lake_series")
+    given += [f"--lake-series={len(series)}" if len(series) != 1 else f"--lake-series=@{series[0]}"] if series else []
     commits = config.getoption("lake_commits")
     lanes, kept = config.getoption("lake_lanes"), config.getoption("lake_warehouse")
     given += [] if lanes == ",".join(LANES) else [f"--lake-lanes={lanes}"]

@@ -284,6 +284,12 @@ RULES = (
         ("test_foreign_maintenance.py", "test_foreign_updates.py", "test_lives.py"),
     ),
     Rule(
+        "histories",
+        "In whatever order a table is written, changed and cleaned up, each reader finds what the steps come to.",
+        "docs/authors/depth.md#histories-that-are-drawn",
+        ("test_series.py",),
+    ),
+    Rule(
         "change-feed",
         "A range of versions gives each change that its commits made to rows, each once.",
         _CAPABILITIES,

@@ -49,6 +49,7 @@ OF_LAYOUTS = (
     "test_filters.py::test_moments_that_calendars_do_not_reach[year]",
 )
 """Nor has it buckets or transforms: these are about local files."""
+OF_SERIES = ("test_series.py::",)
 IN_A_STORE = ("test_object_stores.py::", "test_store_faults.py::")
 """Local files are the correct ones here, and each run of the suite on them shows it: the small format has no stores."""
 HELPERS = {
@@ -80,6 +81,8 @@ HELPERS = {
     "rolling",
     "updating",
     "sequenced",
+    "lasting",
+    "correctly_lasting",
 }
 
 
@@ -205,6 +208,16 @@ def test_the_correct_one_passes_the_same_tests(costly: bool, each: int, run_suit
     expected = {test: "not interposed" if unseen and test.startswith(INTERPOSED) else "passed" for test in tests}
     assert {test: run.outcome(test) for test in tests} == expected, run.output
     assert run.report["verdict"] == "partial", "the rest was not run"
+
+
+def test_a_correct_one_with_a_long_history_passes_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Whose rows others delete, change and put together."""
+    tests = sorted({test for test, _ in CAUGHT_BY.values() if test.startswith(OF_SERIES)})
+    made = {"correctly-lasting": "correctly_lasting"}
+    run = run_suite(
+        "correctly-lasting", tests, offers=made, harnesses={"correctly-lasting": "correctly_lasting:Harness"}
+    )
+    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
 
 
 def test_local_files_pass_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]

@@ -115,6 +115,9 @@ def _typed(batch: pa.RecordBatch, types: pa.Array, schema: pa.Schema) -> pa.Reco
 
 def _check_on(table: TableInfo, location: Location, commits: Iterable[Appended], start: int, end: int) -> None:
     """Without the feed, nothing keeps a writer from leaving out the files of changes."""
+    commits = list(commits)
+    if not commits:  # the version after the newest is not there to be looked at
+        return
     memory = memory_of(location.uri, table.table_uuid)
     on = memory.feed_at == start or _was_on(location, start)
     for commit in commits:

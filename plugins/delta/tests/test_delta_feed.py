@@ -116,6 +116,12 @@ def test_the_feed_was_off_for_a_while(fed: Any, support: Any) -> None:
     assert changes(fed, last, last + 1)[1] == [(5, "v5", "+I")]
 
 
+def test_a_range_that_begins_after_the_newest_version_tells_nothing(fed: Any) -> None:
+    """So a follower is not refused that begins where nothing is new, in a process that knows nothing of the table."""
+    after = DeltaTable(fed.uri).version() + 1
+    assert changes(fed, after, after)[1] == []
+
+
 def test_versions_that_are_gone(fed: Any, support: Any) -> None:
     for epoch in range(1, 4):
         fed.epoch(epoch, support.ids(epoch + 10))
