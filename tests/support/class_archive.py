@@ -57,6 +57,8 @@ def make() -> str | None:
                 "SPARK_SUBMIT_OPTS": " ".join([*SHORT_LIVED, *QUIET, f"-XX:ArchiveClassesAtExit={fresh}"]),
                 "SPARK_LOCAL_IP": "127.0.0.1",
                 "PYSPARK_PYTHON": sys.executable,
+                # Spark asks data sources in the driver's Python, which the Makefile names for all targets.
+                "PYSPARK_DRIVER_PYTHON": sys.executable,
             },
             capture_output=True,
             text=True,
