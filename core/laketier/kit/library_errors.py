@@ -23,6 +23,14 @@ def ends_the_process(error: BaseException) -> bool:
     return is_main and isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
+def errors_and_panics(*errors: type[Exception]) -> tuple[type[BaseException], ...]:
+    """What an ``except`` around a library in Rust has to name: these errors of it, and its panics, as it may have for
+    a file that is damaged. A panic passes every ``except Exception``. Its class is made by the first one, and exported
+    by no library: write ``except errors_and_panics(OSError) as error``, which Python evaluates when something was
+    raised. Driver and executor."""
+    return (*errors, *(kind for kind in BaseException.__subclasses__() if kind.__name__ == "PanicException"))
+
+
 def as_told(error: BaseException, what: str, *, where: str | None = None) -> LaketierError:
     """Turn whatever a library raised into an error to tell.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +14,12 @@ from laketier.spi.errors import CorruptTable
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-_DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress|page integrity|histogram|flatbuffer")
+_STORAGE = re.compile(
+    r"AWS Error|curlCode|google::cloud|GCS|Azure|HDFS|HTTP|SSL|TLS|[Cc]redential|[Cc]onnection|[Nn]etwork|"
+    r"[Tt]im(?:e|ed)[ -]?out|When (?:reading|getting|opening)"
+)
+"""What pyarrow says where a store does not answer. Of a file's content it says hundreds of things, as `OSError` too."""
+_NOT_KNOWN = re.compile(r"[Nn]ot (?:yet )?(?:implemented|supported)|[Uu]nsupported")
 _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024
 
@@ -33,36 +37,63 @@ def open_parquet(file: Any, *, pre_buffer: bool = False, checksums: bool = False
 
 
 def read_batches(file: pq.ParquetFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The file's rows in order. A batch has at most 131,072 rows and is about 32 MiB at most, by the sizes that the
-    footer tells; text that a dictionary repeats is larger in memory than they say. Executor."""
-    return file.iter_batches(batch_size=_batch_rows(file.metadata, columns), columns=list(columns))
+    """The file's rows in order. A batch has at most 131,072 rows and is about 32 MiB at most: by the width of its
+    types, and where one has none, by the sizes of all columns that the footer tells. Text that a dictionary repeats is
+    larger in memory than they say. Executor.
+
+    The footer's sizes of single columns would be closer, but pyarrow ends the process where what it tells of a column
+    can't be: its `RowGroupMetaData.column` has no way to raise."""
+    return file.iter_batches(batch_size=_batch_rows(file, columns), columns=list(columns))
 
 
-def _batch_rows(footer: pq.FileMetaData, columns: Sequence[str]) -> int:
-    wanted = set(columns)
-    leaves = [index for index in range(footer.num_columns) if _belongs(footer.schema.column(index).path, wanted)]
-    widest = 1
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        size = sum(group.column(index).total_uncompressed_size for index in leaves)
-        widest = max(widest, size // max(group.num_rows, 1))
-    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // widest))
+def _batch_rows(file: pq.ParquetFile, columns: Sequence[str]) -> int:
+    footer = file.metadata
+    widths = [_bits(field.type) for field in file.schema_arrow if field.name in columns]
+    widest = sum(width or 0 for width in widths) // 8
+    if None in widths:
+        groups = (footer.row_group(number) for number in range(footer.num_row_groups))
+        widest = max([widest, *(group.total_byte_size // max(group.num_rows, 1) for group in groups)])
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(widest, 1)))
 
 
-def _belongs(leaf: str, columns: set[str]) -> bool:
-    """The dots of a leaf's path part its fields; a column's name may have some, too."""
-    return any(start in columns for start in accumulate(leaf.split("."), "{}.{}".format))
+def _bits(kind: pa.DataType) -> int | None:
+    """Of a value in memory; None where values have lengths of their own."""
+    if pa.types.is_struct(kind):
+        inside = [_bits(field.type) for field in kind]
+        return None if None in inside else sum(width or 0 for width in inside)
+    if pa.types.is_fixed_size_list(kind):
+        each = _bits(kind.value_type)
+        return None if each is None else each * kind.list_size
+    if pa.types.is_null(kind):
+        return 0
+    try:
+        return int(kind.bit_width)
+    except ValueError:
+        return None
 
 
 @contextmanager
 def naming_damage(where: str) -> Iterator[None]:
-    """Raise what pyarrow says of a file of Parquet or Arrow that is cut, empty or overwritten as `CorruptTable`. What
-    the storage says, such as a time-out, passes."""
+    """Raise what pyarrow says of a file of Parquet or Arrow that is cut, empty, overwritten, or has a bit of another
+    value as `CorruptTable`. What the system or a store says, such as a time-out, passes; so does a want of memory."""
     try:
         yield
-    except (pa.ArrowInvalid, pa.lib.ArrowIndexError, OSError) as error:
-        if isinstance(error, OSError) and (error.errno is not None or not _DAMAGED.search(str(error))):
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, (MemoryError, pa.lib.ArrowCancelled)) or _is_of_the_storage(error):
             raise
+        why = str(error).strip()
+        is_new = isinstance(error, pa.ArrowNotImplementedError) or _NOT_KNOWN.search(why) is not None
         raise CorruptTable(
-            "a data file is damaged", where=where, why=str(error).strip(), fix="Restore it from a backup."
+            "a data file can't be read" if is_new else "a data file is damaged",
+            where=where,
+            why=why,
+            fix=f"{'If another tool reads it: upgrade pyarrow. Otherwise restore' if is_new else 'Restore'} it from a "
+            "backup.",
         ) from error
+
+
+def _is_of_the_storage(error: Exception) -> bool:
+    """The system tells a number, libraries of stores have classes of their own, and pyarrow's stores have words."""
+    if not isinstance(error, OSError) or isinstance(error, pa.ArrowException):
+        return False
+    return error.errno is not None or type(error) is not OSError or _STORAGE.search(str(error)) is not None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from laketier.kit.library_errors import errors_and_panics
 from laketier.kit.looks import is_absent
 from laketier.spi import (
     CommitError,
@@ -37,9 +38,7 @@ def panics_as_errors() -> Iterator[None]:
     """Turn a panic of delta-rs, which is no `Exception`, into a `CommitError`: what it left behind is unknown."""
     try:
         yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
+    except errors_and_panics() as error:
         raise CommitError(
             "delta-rs panicked",
             why=str(error),

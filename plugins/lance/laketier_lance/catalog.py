@@ -33,7 +33,7 @@ from laketier.spi import (
     same_table,
     schema_fingerprint,
 )
-from laketier_lance.dataset import LANCE_ERRORS, create_dataset, open_dataset, reason, unreadable
+from laketier_lance.dataset import create_dataset, lance_errors, open_dataset, reason, unreadable
 from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
@@ -92,7 +92,7 @@ class LanceCatalog(LakeCatalog):
     def _create(self, location: str, schema: pa.Schema) -> None:
         try:
             create_dataset(location, schema, self._options.data_storage_version.value, self._storage)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             try:
                 open_dataset(location, self._storage)
             except TableNotFound:
@@ -144,7 +144,7 @@ class LanceCatalog(LakeCatalog):
                     dataset.alter_columns(*alterations)
                 if missing:
                     _add_columns(dataset, missing)
-            except LANCE_ERRORS as error:
+            except lance_errors() as error:
                 # Lance refused, most likely as another commit came first; the next pass looks whether it is done.
                 if attempt == _ALTER_ATTEMPTS - 1:
                     raise TableError("the columns could not be changed", where=location, why=reason(error)) from error
@@ -166,7 +166,7 @@ class LanceCatalog(LakeCatalog):
             return
         try:
             lance.LanceDataset.drop(location, self._storage or None)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise TableError("the table could not be removed", where=location, why=reason(error)) from error
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
@@ -197,7 +197,7 @@ class LanceCatalog(LakeCatalog):
     def _listing(self, location: str) -> Any:
         try:
             return self._session(location).list_with_delimiter()
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise unreadable(location, error) from error
 
     def _session(self, location: str) -> LanceFileSession:

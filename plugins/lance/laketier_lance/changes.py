@@ -27,7 +27,7 @@ from laketier.spi import (
     pass_over,
 )
 from laketier.spi.schema import FIELD_ID, widens
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
+from laketier_lance.dataset import lance_errors, open_dataset, read_transaction, unreadable
 from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.options import LanceOptions
@@ -83,7 +83,7 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
     try:
         retained = set(versions_of(dataset))
         committed = dataset.get_version()["timestamp"]
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise unreadable(location, error) from error
     oldest = newest
     while oldest - 1 in retained:  # tags may hold older ones

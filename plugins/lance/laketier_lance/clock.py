@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from laketier.spi import StorageError, time_of_storage
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.dataset import LANCE_ERRORS, lance_errors, open_dataset, reason
 from laketier_lance.location import local_path
 from laketier_lance.options import LanceOptions
 
@@ -34,6 +34,6 @@ def storage_time(location: str, options: LanceOptions) -> int:
             session.delete_file(_PROBE)
         # All that is listed was written before now, so the newest of it will do, also without the file above.
         newest = pc.max(files.column("last_modified").cast(pa.int64())).as_py()
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise StorageError("the storage could not be asked for the time", where=location, why=reason(error)) from error
     return int(newest) // 1000

@@ -31,15 +31,16 @@ from laketier.spi import (
 )
 from laketier_lance.clock import storage_time
 from laketier_lance.dataset import (
-    LANCE_ERRORS,
     UPGRADE,
     indexes_of,
     is_for_newer,
+    lance_errors,
     open_dataset,
     reason,
     refuse_dropped,
 )
 from laketier_lance.durable import local_versions, make_durable, remove_version
+from laketier_lance.fragments import rows_of
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.latest import manifest_identity
 from laketier_lance.location import local_folder, refuse_links
@@ -173,7 +174,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             return int(committed.version)
         except CommitConflictError as error:
             return self._resolve(dataset, transaction.uuid, error)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if is_for_newer(error):
                 raise Refused(
                     "a newer version of Lance wrote the dataset, and this one must not write to it",
@@ -250,7 +251,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         """One request: Lance's API tells no sizes, but a file ends with Lance's mark where its writer ended it."""
         try:
             end = session.read_range(file.path, file.bytes - len(_MARK), len(_MARK))
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             text = reason(error)
             if "not found" in text.lower():
                 refuse_lost(file.path, None, file.bytes, where=self._location)
@@ -283,7 +284,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if self._context.mode is WriteMode.OVERWRITE:
             return LanceOperation.Overwrite(schema, fragments)
         if replaced:
-            kept = [fragment for fragment in present if str(fragment.id) not in replaced and fragment.num_rows]
+            kept = [fragment for fragment in present if str(fragment.id) not in replaced and rows_of(fragment)]
             self._refuse_deletions(kept)
             return LanceOperation.Overwrite(schema, [*kept, *fragments])
         # True, as the schema is the table's own; so appends of others that are under way need not start over.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from laketier.kit.library_errors import errors_and_panics
 from laketier.spi import (
     ConfigError,
     Conflict,
@@ -30,6 +31,12 @@ LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 """The errors of pylance. Which of them says little: its file sessions raise the third for what datasets raise the
 first for."""
 
+
+def lance_errors(*more: type[Exception]) -> tuple[type[BaseException], ...]:
+    """Those and ``more``, and panics, which Lance has for some files that are damaged."""
+    return errors_and_panics(*LANCE_ERRORS, *more)
+
+
 _STORE_ERROR = re.compile(r"Generic \S+ error|HTTP|timed out|Permission denied")
 _MISSING = re.compile(r"Not found: ([^\n]+?\.(?:lance|idx|arrow|bin|txn|manifest))(?![\w/.])")
 _NEWER = re.compile(r"cannot be (?:read|written) by this version of Lance")
@@ -44,8 +51,10 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
     import lance
 
     try:
-        return lance.dataset(location, version=version, storage_options=dict(storage) or None)
-    except (*LANCE_ERRORS, OverflowError) as error:  # the last one for a number that is not of 64 bits without a sign
+        opened = lance.dataset(location, version=version, storage_options=dict(storage) or None)
+        _ = opened.schema  # a type that nobody knows is told only here, by a panic
+        return opened
+    except lance_errors(OverflowError) as error:  # the last one for a number that is not of 64 bits without a sign
         text = reason(error)
         if not isinstance(error, OverflowError) and "was not found" not in text and "Not found" not in text:
             raise unreadable(location, error) from error
@@ -75,7 +84,7 @@ def read_transaction(dataset: LanceDataset, version: int) -> Transaction | None:
 
     try:
         return dataset.read_transaction(version)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         if "not found" in reason(error).lower():
             return None
         raise unreadable(dataset.uri, error) from error
@@ -93,7 +102,7 @@ def recent_transactions(dataset: LanceDataset, count: int) -> list[Transaction |
         return []
     try:
         return list(dataset.get_transactions(count))
-    except (*LANCE_ERRORS, TypeError):
+    except lance_errors(TypeError):
         return []  # the caller reads them one by one, and finds out which it is
 
 
@@ -151,7 +160,7 @@ def _empty_fragment(location: str, schema: pa.Schema, version: str, storage: Map
     return FragmentMetadata(0, [DataFile(name, list(columns), list(range(len(columns))), major, minor)], 0)
 
 
-def unreadable(location: str, error: Exception) -> LaketierError:
+def unreadable(location: str, error: BaseException) -> LaketierError:
     """What to raise when Lance could not read a dataset: damaged, or the store did not answer as it should."""
     text = reason(error)
     if "No object store provider" in text:

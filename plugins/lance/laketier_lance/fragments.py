@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from laketier.spi import CorruptTable
+
 if TYPE_CHECKING:
-    from lance.fragment import LanceFragment
+    from lance.fragment import FragmentMetadata, LanceFragment
 
 _SPLIT_BYTES = 128 * 1024**2
 _FEW_FRAGMENTS = 16
@@ -56,9 +58,19 @@ def fragments_of(fragments: Iterable[LanceFragment]) -> list[Fragment]:
     for fragment in fragments:
         metadata = fragment.metadata
         size = sum(file.file_size_bytes or 0 for file in metadata.files)
-        if metadata.num_rows:
-            found.append(Fragment(fragment.fragment_id, metadata.num_rows, size))
+        if rows := rows_of(metadata):
+            found.append(Fragment(fragment.fragment_id, rows, size))
     return found
+
+
+def rows_of(metadata: FragmentMetadata) -> int:
+    """Those that are not deleted. Raises `CorruptTable` where the version does not tell."""
+    if metadata.physical_rows is None:
+        raise CorruptTable(
+            f"fragment {metadata.id} has no number of rows",
+            fix="Restore the manifests of _versions from a backup.",
+        )
+    return int(metadata.num_rows)
 
 
 def grouped(fragments: list[Fragment], most_rows: int) -> list[list[Fragment]]:

@@ -24,7 +24,7 @@ from laketier.spi import (
     TableChanged,
     TableError,
 )
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.dataset import lance_errors, open_dataset, reason
 from laketier_lance.index_folders import INDICES, SEGMENT_FILE, SEGMENT_ID
 from laketier_lance.index_record import write_record
 from laketier_lance.index_resources import check_resources, pooled, text_limits, variables
@@ -103,7 +103,7 @@ class LanceIndexBuilder(BoundedIndexBuilder):
         try:
             fragments = [fragment_of(unit) for unit in part.units]
             segment = new_segment(dataset, self.spec, fragments, self.resources, self.model)
-        except (*LANCE_ERRORS, TypeError, NotImplementedError) as error:
+        except lance_errors(TypeError, NotImplementedError) as error:
             raise TableError(
                 f"Lance could not build part {part.number} of index {self.spec.name!r}",
                 where=self.location,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.spi import ConfigError, FeatureNotSupported, IndexKind, IndexMode, IndexSpec
-from laketier_lance.dataset import LANCE_ERRORS, reason
+from laketier_lance.dataset import lance_errors, reason
 from laketier_lance.features import FORMAT
 from laketier_lance.index_settings import is_vector, kind_of
 
@@ -147,7 +147,7 @@ def check_text_settings(spec: IndexSpec, where: str) -> None:
         DocumentGranularity(given.pop("document_granularity", "row"))  # a text of those, where a segment is built
         tried = lance.write_dataset(pa.table({"text": ["snow on lakes"]}), f"memory://tried-{time.monotonic_ns()}")
         tried.create_scalar_index("text", "INVERTED", **given)
-    except (*LANCE_ERRORS, TypeError, OverflowError) as error:
+    except lance_errors(TypeError, OverflowError) as error:
         raise ConfigError(
             f"Lance refuses the settings of index {spec.name!r}", where=where, why=reason(error), fix=_advice(given)
         ) from error

@@ -11,7 +11,7 @@ from laketier.spi import (
     TableChanged,
     TableError,
 )
-from laketier_lance.dataset import LANCE_ERRORS, has_moved, indexes_of, reason
+from laketier_lance.dataset import has_moved, indexes_of, lance_errors, reason
 from laketier_lance.index_builder import BoundedIndexBuilder, built_part, new_segment
 from laketier_lance.index_info import fragment_rows
 from laketier_lance.index_resources import is_merged_within
@@ -43,7 +43,7 @@ class LanceIndexMerger(BoundedIndexBuilder):
                 gone = {each: file for each, file in deletions(dataset).items() if each in there}
                 merged = new_segment(dataset, self.spec, there, self.resources, self._model(part))
                 merged = replace(merged, fragment_ids=covered)  # type: ignore[arg-type] # also of fragments that are gone
-        except (*LANCE_ERRORS, TypeError, NotImplementedError) as error:
+        except lance_errors(TypeError, NotImplementedError) as error:
             raise TableError(
                 f"Lance could not merge {len(segments)} segments of index {self.spec.name!r}",
                 where=self.location,

@@ -17,7 +17,7 @@ from laketier.spi import (
     IndexSpec,
     check_index_options,
 )
-from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
+from laketier_lance.dataset import lance_errors, reason, unreadable
 from laketier_lance.features import FORMAT
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def told_settings(dataset: LanceDataset, found: Any) -> dict[str, Any]:
         return told
     try:
         return told | {"num_partitions": len(dataset.get_ivf_model(found.name).centroids)}
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         if "Not found" not in str(error):
             raise unreadable(dataset.uri, error) from error
         raise CorruptTable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from laketier_lance.fragments import rows_of
 from laketier_lance.private import data_path
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def unit_rows(dataset: LanceDataset, column: str) -> dict[str, int]:
         metadata = fragment.metadata
         files = [data_path(file) for file in metadata.files if ids.intersection(file.fields)]
         overlays = getattr(metadata, "overlays", None) or ()
-        found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = int(metadata.num_rows)
+        found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = rows_of(metadata)
     return found
 
 

@@ -26,7 +26,7 @@ from laketier.spi import (
     check_built,
     check_index_name,
 )
-from laketier_lance.dataset import LANCE_ERRORS, indexes_of, open_dataset, reason
+from laketier_lance.dataset import indexes_of, lance_errors, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
 from laketier_lance.index_builder import LanceIndexBuilder, deleted_before, unpacked
@@ -207,7 +207,7 @@ class LanceIndexer(LakeIndexer):
             except CommitConflictError as error:
                 why = reason(error)
                 continue
-            except LANCE_ERRORS as error:
+            except lance_errors() as error:
                 raise CommitError(
                     "Lance could not commit the index", where=self._location, why=reason(error)
                 ) from error
@@ -234,7 +234,7 @@ class LanceIndexer(LakeIndexer):
             )
         try:
             dataset.drop_index(name)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise CommitError(f"Lance could not drop {name!r}", where=self._location, why=reason(error)) from error
         make_durable(self._location, int(dataset.version))
 

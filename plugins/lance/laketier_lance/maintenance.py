@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from laketier.kit import LocalFolder, confined, failpoint
 from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, OutsideTable, TableError
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
+from laketier_lance.dataset import lance_errors, open_dataset, reason, unreadable
 from laketier_lance.features import FORMAT
 from laketier_lance.index_folders import FOLDER, empty_folders, remove_folders
 from laketier_lance.location import BRANCHES, UNLINKED, local_folder, local_path, refuse_links
@@ -63,7 +63,7 @@ class LanceMaintenance(LakeMaintenance):
                 *self._orphans(dataset, modified_before),
                 *empty_folders(self._location, modified_before).values(),
             ]
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if "not found" in reason(error).lower():
                 raise self._changed(reason(error)) from error
             raise unreadable(self._location, error) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from laketier.kit.pinned_folder import pinned_folder
 from laketier.spi import Conflict, SetProperty, TableError, TableInfo, TablePath
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.dataset import lance_errors, open_dataset, reason
 from laketier_lance.durable import local_versions, make_durable, remove_version
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import with_metadata, with_plain_paths
@@ -43,7 +43,7 @@ def set_properties(path: TablePath, location: str, options: LanceOptions, change
             except CommitConflictError as error:
                 why = reason(error)
                 continue
-            except LANCE_ERRORS as error:
+            except lance_errors() as error:
                 raise TableError("the properties could not be changed", where=location, why=reason(error)) from error
             if not is_in_place():
                 remove_version(location, version)

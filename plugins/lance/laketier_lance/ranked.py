@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.spi import ConfigError, CorruptTable, FeatureNotSupported
-from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
+from laketier_lance.dataset import lance_errors, reason, unreadable
 from laketier_lance.features import FORMAT
 from laketier_lance.graph_walk import as_lance_takes_it
 
@@ -55,7 +55,7 @@ class Ranked:
             return self._dataset.scanner(
                 columns=[measure], with_row_id=True, filter=condition, prefilter=True, limit=limit, **given
             ).to_table()
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             text = reason(error)
             if isinstance(error, ValueError) and "not found" not in text.lower():
                 raise ConfigError("Lance refuses the query", where=self._name, why=text) from error
@@ -84,5 +84,5 @@ class Ranked:
         among = f"{_ROW} IN ({', '.join(map(str, ids))})" if ids else "false"
         try:
             return self._dataset.scanner(columns=columns, with_row_id=True, filter=among).to_table()
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise unreadable(self._dataset.uri, error) from error

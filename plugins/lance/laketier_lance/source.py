@@ -19,7 +19,7 @@ from laketier.spi import (
     TableInfo,
 )
 from laketier_lance.changes import shaped
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
+from laketier_lance.dataset import lance_errors, open_dataset, reason, unreadable
 from laketier_lance.filters import to_sql
 from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.history import committed_at
@@ -88,17 +88,17 @@ class LanceSource(LakeSource):
         fragments = [self._fragment(dataset, number) for number in run.fragments]
         then = run.names_then
         columns = [old for name in schema.names if (old := then.get(name, name)) is not None]
-        scanner = dataset.scanner(
-            columns=columns,
-            filter=run.condition or None,
-            limit=split.limit,
-            batch_size=run.batch_rows,
-            fragments=fragments,
-            scan_in_order=True,
-            # A scan of no columns at all is refused; the row id is there without being read.
-            with_row_id=not columns,
-        )
         try:
+            scanner = dataset.scanner(
+                columns=columns,
+                filter=run.condition or None,
+                limit=split.limit,
+                batch_size=run.batch_rows,
+                fragments=fragments,
+                scan_in_order=True,
+                # A scan of no columns at all is refused; the row id is there without being read.
+                with_row_id=not columns,
+            )
             for batch in scanner.to_batches():
                 if then:
                     yield shaped(batch, schema, then)
@@ -106,7 +106,7 @@ class LanceSource(LakeSource):
                     yield batch.select([]).replace_schema_metadata(None)
                 elif batch.num_rows:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             if "not found" in reason(error).lower():
                 raise CorruptTable(
                     f"a data file of version {run.version} is missing",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from laketier.spi import CorruptTable, TableDescriptor, TableInfo, TablePath
-from laketier_lance.dataset import LANCE_ERRORS, read_transaction, unreadable
+from laketier_lance.dataset import lance_errors, read_transaction, unreadable
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.versions import versions_of
 
@@ -56,7 +56,7 @@ def table_uuid(dataset: LanceDataset, metadata: Mapping[bytes, bytes]) -> str:
         return stored.decode()
     try:
         oldest = versions_of(dataset)[0]
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise unreadable(dataset.uri, error) from error
     transaction = read_transaction(dataset, oldest)
     name = f"version {oldest}" if transaction is None else transaction.uuid

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.spi import CorruptTable, FeatureNotSupported, TableError
-from laketier_lance.dataset import LANCE_ERRORS, reason
+from laketier_lance.dataset import lance_errors, reason
 from laketier_lance.features import FORMAT
 from laketier_lance.wire import field, fields
 
@@ -123,7 +123,7 @@ def train(dataset: LanceDataset, column: str, options: Mapping[str, Any], *, cod
             )
             given = {"codebook": _bytes(pq.codebook), "num_sub_vectors": pq.num_subvectors, "num_bits": bits}
             _check_finite(pq.codebook, dataset.uri, column)
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise TableError(
             f"Lance could not train the model of column {column!r}",
             where=dataset.uri,
@@ -173,7 +173,7 @@ def model_of(location: str, storage: Mapping[str, str], segment: str) -> VectorM
             reason="its files do not tell the model that it was built with; most likely an old Lance wrote it",
             fix="Build the index anew: mode `replace`.",
         ) from error
-    except LANCE_ERRORS as error:
+    except lance_errors() as error:
         raise CorruptTable(f"index segment {segment} can't be read", where=location, why=reason(error)) from error
     return VectorModel(
         metric, shape[1], values, centroids, codebook, int(stored["num_sub_vectors"]), int(stored["nbits"])

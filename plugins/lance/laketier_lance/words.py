@@ -7,7 +7,7 @@ from typing import Any
 
 from laketier.spi import Match, MultiMatch, Phrase, TextQuery
 from laketier.spi.search_query import clauses_of
-from laketier_lance.dataset import LANCE_ERRORS
+from laketier_lance.dataset import lance_errors
 
 _SETTINGS = (
     *("base_tokenizer", "language", "lower_case", "stem", "remove_stop_words", "ascii_folding", "min_ngram_length"),
@@ -38,7 +38,7 @@ def is_dropped(text: str, index: Any) -> bool:
         given["max_token_length"] = details["max_token_length"]
     try:
         return not lance.tokenize(text, **given)
-    except (*LANCE_ERRORS, TypeError):
+    except lance_errors(TypeError):
         return False  # its dictionary is not here, or its tokenizer is of another version: nothing is known
 
 

@@ -30,7 +30,7 @@ from laketier.spi import (
     TableInfo,
     WriteResult,
 )
-from laketier_lance.dataset import LANCE_ERRORS, reason
+from laketier_lance.dataset import lance_errors, reason
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
@@ -123,7 +123,7 @@ class LanceWriter(LakeWriter[WriteResult]):
             if self._file is None:
                 self._file = self._open_file()
             self._file.write_batch(batch)
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise self._failed(error) from error
         self._file_rows += batch.num_rows
         self._file_bytes += batch.nbytes
@@ -151,7 +151,7 @@ class LanceWriter(LakeWriter[WriteResult]):
         name = self._names[-1]
         try:
             self._file.close()
-        except LANCE_ERRORS as error:
+        except lance_errors() as error:
             raise self._failed(error) from error
         size = self._file.size_bytes
         if size is None:
@@ -170,7 +170,7 @@ class LanceWriter(LakeWriter[WriteResult]):
         fragment = described(name, rows, size, target.columns, target.file_version)
         return StagedFile(f"{DATA}/{name}", rows, size, payload={FRAGMENT: json.dumps(fragment)})
 
-    def _failed(self, error: Exception) -> Exception:
+    def _failed(self, error: BaseException) -> Exception:
         text = reason(error)
         where = self._target.table.location
         if "does not encode struct validity" in text:
@@ -216,7 +216,7 @@ def delete_files(location: str, options: LanceOptions, paths: Sequence[str]) -> 
     for path in paths:
         try:
             session.delete_file(confined(path, where=location))
-        except (*LANCE_ERRORS, OutsideTable) as error:
+        except lance_errors(OutsideTable) as error:
             if "not found" not in str(error).lower():
                 log.warning("%s: %a could not be deleted: %s", location, path, reason(error))
                 continue

@@ -10,7 +10,7 @@ from pathlib import Path
 import lance
 import pytest
 
-from laketier.spi import CommitterInitContext, IncompatibleTable, OutsideTable, Refused, TableError
+from laketier.spi import CommitterInitContext, IncompatibleTable, OutsideTable, Refused, ScanRequest, TableError
 from laketier_conformance.outside import everything, touched
 from laketier_lance.writer import FRAGMENT
 
@@ -142,3 +142,25 @@ def test_a_dataset_that_only_a_newer_lance_may_write_to_is_refused_at_once(table
     with pytest.raises(Refused, match=r"newer version of Lance.*Upgrade pylance"):
         table.append(1, 2)
     assert table.ids() == [1]
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [(b"int64", b"int6t"), (b"int64", b"\xff\xfe\xfd\xfc\xfb")],
+    ids=["a type that nobody knows", "no text"],
+)
+def test_a_manifest_for_which_lance_panics_is_an_error(table, was, is_now):
+    """A panic is no `Exception`: it would end a task, or a driver, with what Rust says."""
+    table.append(0, 1)
+    newest = min(Path(table.info.location, "_versions").glob("*.manifest"))
+    content = newest.read_bytes()
+    assert was in content
+    newest.write_bytes(content.replace(was, is_now))
+    looks = [
+        lambda: table.append(1, 2),
+        lambda: table.storage.catalog().load_table(table.path),
+        lambda: table.storage.source(table.info.with_handle(None)).plan(ScanRequest()),
+    ]
+    for look in looks:
+        with pytest.raises(TableError, match=r"Lance could not read the dataset|can't be read"):
+            look()

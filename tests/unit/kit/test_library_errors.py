@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from laketier.kit.library_errors import as_told, ends_the_process
+from laketier.kit.library_errors import as_told, ends_the_process, errors_and_panics
 from laketier.spi import IncompatibleData, StorageError
 
 
@@ -41,3 +41,14 @@ def test_beside_the_main_thread_an_interrupt_is_a_librarys() -> None:
     thread.start()
     thread.join()
     assert found == [False]
+
+
+@pytest.mark.parametrize("error", [PanicException("index"), OSError("index")])
+def test_an_except_names_panics_beside_errors(error: BaseException) -> None:
+    found = []
+    try:
+        raise error
+    except errors_and_panics(OSError) as caught:
+        found.append(caught)
+    assert found == [error]
+    assert ValueError not in errors_and_panics(OSError)

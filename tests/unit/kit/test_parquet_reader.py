@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +13,8 @@ from laketier.kit.parquet_reader import naming_damage, read_batches
 from laketier.spi import CorruptTable
 
 MIB = 1024 * 1024
+NUMBERS = pa.struct([("n", pa.int32()), ("of", pa.list_(pa.int32(), 2))])
+SCRIPT = Path(__file__).parents[2] / "support" / "flipped_bits.py"
 
 
 def test_batches_of_wide_rows_are_small_and_those_of_narrow_rows_large(tmp_path: Path) -> None:
@@ -19,15 +23,17 @@ def test_batches_of_wide_rows_are_small_and_those_of_narrow_rows_large(tmp_path:
     columns = {
         "id": pa.array(range(size), pa.int64()),
         "wide.text": pc.utf8_lpad(pc.cast(pa.array(range(size)), pa.string()), 1000, "0"),
+        "numbers": pa.array([{"n": i, "of": [i, i]} for i in range(size)], NUMBERS),
         "nested": pa.array([{"text": "x", "n": i} for i in range(size)]),
     }
     pq.write_table(pa.table(columns), file, use_dictionary=False)
     with pq.ParquetFile(file) as parquet:
         for wanted, least, most in (
             (["id"], 131_072, 131_072),
-            (["nested"], 131_072, 131_072),
+            (["numbers"], 131_072, 131_072),
+            (["nested"], 20_000, 40_000),  # what has no width counts as wide as all that is there
             (["wide.text"], 20_000, 40_000),
-            (["id", "wide.text", "nested"], 20_000, 40_000),
+            (["id", "wide.text", "numbers", "nested"], 20_000, 40_000),
         ):
             batches = list(read_batches(parquet, wanted))
             assert least <= batches[0].num_rows <= most, f"{wanted}: {batches[0].num_rows} rows in a batch"
@@ -59,3 +65,27 @@ def test_damage_within_a_file_is_named_and_what_the_storage_says_passes(tmp_path
         pa.DictionaryArray.from_arrays(pa.array([5]), pa.array(["a"]), safe=False).cast(pa.string())
     with pytest.raises(CorruptTable, match="flatbuffer"), naming_damage(str(file)):
         raise OSError("Verification of flatbuffer-encoded Footer failed.")
+
+
+@pytest.mark.parametrize("settings", [{}, {"compression": "none", "use_dictionary": False}, {"write_page_index": True}])
+def test_a_bit_of_another_value_is_damage_whatever_pyarrow_says(tmp_path: Path, settings: dict[str, object]) -> None:
+    """Nothing else is raised, and the process goes on: what pyarrow has no way to raise ends it."""
+    rows = {
+        "id": pa.array(range(100), pa.int64()),
+        "name": [None if i % 7 == 3 else f"row {i % 13}" for i in range(100)],
+        "day": pa.array(range(100), pa.date32()),
+        "of": [[i, None] if i % 3 else None for i in range(100)],
+    }
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(rows), file, row_group_size=40, **settings)
+    told = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, f"a reader of damaged files ended with {told.returncode}: {told.stderr}"
+
+
+def test_a_time_out_of_a_library_of_its_own_is_no_damage() -> None:
+    with pytest.raises(TimeoutError), naming_damage("rows.parquet"):
+        raise TimeoutError
+    with pytest.raises(pa.lib.ArrowMemoryError), naming_damage("rows.parquet"):
+        raise pa.lib.ArrowMemoryError("malloc of size 1 failed")
+    with pytest.raises(CorruptTable, match="upgrade pyarrow"), naming_damage("rows.parquet"):
+        raise OSError("Not yet implemented: Unsupported encoding.")

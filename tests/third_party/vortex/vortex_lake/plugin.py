@@ -12,6 +12,7 @@ import pyarrow.types as pt
 
 from laketier import kit, spi
 from laketier.kit import durable
+from laketier.kit.library_errors import errors_and_panics
 from laketier.registry import hookimpl
 
 ABILITIES = (
@@ -105,7 +106,7 @@ class Source(kit.ManifestSource):
             wanted = pa.schema([field for field in schema if field.name in there])
             for batch in file.to_arrow(wanted.names, schema=wanted, limit=split.limit):
                 yield kit.conform(batch, schema)
-        except RuntimeError as error:
+        except errors_and_panics(RuntimeError, pa.ArrowException) as error:  # as it is opened, and of its batches
             why = str(error).partition("\n")[0]
             raise spi.CorruptTable("a data file can't be read", where=str(path), why=why) from error
 
