@@ -232,7 +232,7 @@ RULES = (
         "damage",
         "A table with a damaged file refuses: it is never an older one, nor one of fewer rows.",
         _COMMITTER,
-        ("test_torn.py", "test_older_files.py", "test_damage.py"),
+        ("test_torn.py", "test_older_files.py", "test_damage.py", "test_bits.py"),
     ),
     Rule(
         "state",
