@@ -147,9 +147,9 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
         foreign.compact(table, harness)
         done("a compaction")
     if harness.delete_rows is not None:
-        gone = ids_of(1, 1)[:2]
-        harness.delete_rows(lake.storage, table.info, gone)
-        done("a delete by others", went=gone)
+        for number, gone in enumerate((ids_of(1, 1)[:2], ids_of(1, 1)[3:4]), start=1):
+            harness.delete_rows(lake.storage, table.info, gone)
+            done(f"delete {number} by others of rows of one file", went=gone)
     if lake.declares(Feature.OVERWRITE):
         was = table.read().sort_by("id")
         table.round(None, [ids_of(4)], WriteMode.OVERWRITE)

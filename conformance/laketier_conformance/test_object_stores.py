@@ -116,7 +116,8 @@ def _text(data: bytes) -> str:
 
 @pytest.mark.needs(Feature.DROP_TABLE)
 def test_a_drop(in_store: InStore) -> None:
-    """It leaves no object of the table, and touches none of another whose name, or database, begins alike."""
+    """It leaves no object of the table, and touches none of another whose name, or database, begins alike. A key can be
+    put where the table is gone, and a round that was opened before is refused all the same."""
     stored = in_store()
     siblings = [stored.lake.create(name=name) for name in SIBLINGS]
     for number, sibling in enumerate(siblings):
@@ -125,8 +126,13 @@ def test_a_drop(in_store: InStore) -> None:
     before = stored.keys()
     table = stored.lake.create()
     table.append(0)
+    committer = table.committer()
+    state = committer.open()
     stored.lake.storage.catalog().drop_table(table.path)
     expect(set(stored.keys()), set(before), "keys of the bucket after a table was made and dropped, and before")
+    with refused((LaketierError, OSError), "a round is published in a store, whose table was dropped since `open`"):
+        committer.publish(state, [], None)
+    committer.close()
     with refused(TableNotFound, "a table that was dropped in a store is loaded"):
         _ = table.info
     for number, sibling in enumerate(siblings):

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Feature, LaketierError
+from laketier.spi import AddColumn, Feature, LaketierError, Watermark
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, ChildDied
@@ -199,8 +199,10 @@ def test_a_rival_before_each_request(
     in_store: InStore, children: Callable[[int], list[Child]], pytestconfig: pytest.Config
 ) -> None:
     """Another pipeline publishes while a round waits before a request that changes something: neither loses a row,
-    whichever name or number both would take. It has a process of its own: in one, a library may keep its requests
-    until those that are held up have timed out, and it would come too late."""
+    whichever name or number both would take. A put on a condition is then also refused as of a store that is busy: a
+    library that sends it again hears of the rival's object, and takes it for its own. The rival has a process of its
+    own: in one, a library may keep its requests until those that are held up have timed out, and it would come too
+    late."""
     stored = in_store()
     table = stored.lake.create()
     table.append(0)
@@ -211,16 +213,17 @@ def test_a_rival_before_each_request(
     some = set(conditional)
     if most != 1 or not some:
         some |= {*spread(sum(each.changes for each in sent), most, seed)}
+    steps = [(at, None) for at in sorted(some)] + [(at, Fault.SLOW_DOWN) for at in conditional]
     came = 0
     (rival,) = children(1)
-    for epoch, at in enumerate(sorted(some), start=2):
+    for epoch, (at, fault) in enumerate(steps, start=2):
         said: list[Answer] = []
         theirs = {**round_of(came), "pipeline": "rival", "tasks": [[RIVALS + came]]}
 
         def come(said: list[Answer] = said, theirs: dict[str, Any] = theirs) -> None:
             said.append(rival.ask(stored.lake, **theirs))
 
-        step = Step(at, None, counts=_changes, meanwhile=come)
+        step = Step(at, fault, counts=_changes, meanwhile=come)
         with stored.proxy.deciding(step):
             answer = answer_of(stored.lake, round_of(epoch))
         step.wait()
@@ -233,6 +236,27 @@ def test_a_rival_before_each_request(
         expect([i for i in seen if i < RIVALS], _expected(epoch + 1), f"{told}: rows of the round")
         expect([i - RIVALS for i in seen if i >= RIVALS], list(range(came)), f"{told}: rows of the rival")
     assert came, "a rival publishes beside a round in a store: expected it to come once at least, and it never did"
+
+
+def test_what_cant_be_read_is_not_gone(in_store: InStore) -> None:
+    """Each object that a reader asks for is refused in turn, also to a driver that opens the table. Rows and watermarks
+    that such a reader leaves out nobody would miss: it tells all of them, or an error."""
+    stored = in_store()
+    table = stored.lake.create()
+    table.append(0)
+
+    def read() -> tuple[list[int], Watermark | None]:
+        return table.ids, table.watermark()
+
+    with recorded(stored.proxy) as sent:
+        whole = read()
+    for told in dict.fromkeys(each.told for each in sent if not each.changes):
+        with stored.proxy.deciding(lambda each, told=told: Fault.DENIED if each.told == told else None):
+            try:
+                found = read()
+            except (LaketierError, OSError):
+                continue
+        expect(found, whole, f"rows and watermark of a table in a store that refuses {told}")
 
 
 def _denied(stored: Stored, ask: Callable[[], object]) -> Exception | None:
