@@ -13,7 +13,10 @@ from laketier.spi import LakeSource, ScanPlan
 
 DAY = datetime(2026, 11, 21, 8, 30, 0, 1)
 KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
-    "string": (pa.string(), ["a", "b", "a", None, "ä b", "x/y=z%", "..", "'q\"", "a+b c", "%20"]),
+    "string": (
+        pa.string(),
+        ["a", "b", "a", None, "ä b", "x/y=z%", "..", "'q\"", "a+b c", "%20", "a\u0308 b", "A", "a "],
+    ),
     "int": (pa.int32(), [1, -2, 1, 2**31 - 1, None]),
     "bigint": (pa.int64(), [-(2**63), 2**63 - 1, 0, None]),
     "bool": (pa.bool_(), [True, False, None, True]),
