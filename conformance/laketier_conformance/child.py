@@ -292,6 +292,8 @@ _REQUESTS = {
     "stage": child_tasks.stage,
     "stage_elsewhere": child_tasks.stage_elsewhere,
     "read": child_tasks.read,
+    "stage_rows": child_tasks.stage_rows,
+    "read_rows": child_tasks.read_rows,
     "write_much": child_tasks.write_much,
     "round_of_many": child_tasks.round_of_many,
     "read_much": child_tasks.read_much,

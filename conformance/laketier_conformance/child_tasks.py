@@ -7,8 +7,11 @@ import os
 import pickle
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
+
+import pyarrow as pa
 
 from laketier.spi import IncompatibleData, WriterInitContext, new_attempt_id, unpack
 from laketier.tiering import write_task
@@ -57,6 +60,40 @@ def read(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     schema = pickle.loads(base64.b64decode(request["schema"]))  # noqa: S301 - as Spark does
     split = unpack(source.split_serializer, base64.b64decode(request["split"]))
     return {"ids": [value for rows in source.read(split, schema) for value in rows.column("id").to_pylist()]}
+
+
+def stage_rows(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """A task of an engine that keeps its workers: rows of any schema. With ``fails`` what feeds it fails after them."""
+    factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does
+    with pa.ipc.open_stream(base64.b64decode(request["rows"])) as stream:
+        rows = list(stream)
+
+    def fed() -> Iterator[pa.RecordBatch]:
+        yield from rows
+        if request["fails"]:
+            raise _Fails
+
+    try:
+        message = write_task(factory, fed(), WriterInitContext(attempt=new_attempt_id()))
+    except _Fails:
+        return {"failed": True}
+    return {"staged": base64.b64encode(message).decode()}
+
+
+class _Fails(Exception):
+    """As a query does that a task runs."""
+
+
+def read_rows(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """The rows of splits, with a source that came as bytes."""
+    source = pickle.loads(base64.b64decode(request["source"]))  # noqa: S301 - as Spark does
+    schema = pickle.loads(base64.b64decode(request["schema"]))  # noqa: S301 - as Spark does
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for packed in request["splits"]:
+            for rows in source.read(unpack(source.split_serializer, base64.b64decode(packed)), schema):
+                stream.write_batch(rows)
+    return {"rows": base64.b64encode(sink.getvalue()).decode()}
 
 
 def write_much(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:

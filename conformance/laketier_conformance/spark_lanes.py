@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TABLE = "db.spark"
 DATAFRAME, SPLIT = "spark-dataframe", "spark-split"
+ZONE = "America/St_Johns"
+"""Of the session: moments reach a writer in it. In UTC nobody could tell a moment from what clocks show."""
 
 
 def start_session() -> SparkSession:
@@ -26,6 +28,7 @@ def start_session() -> SparkSession:
     from laketier_conformance import spark_daemon
 
     making = builder(app_name="laketier conformance", master="local[2]").config(map=spark_daemon.settings())
+    making = making.config("spark.sql.session.timeZone", ZONE)
     session = making.config("spark.sql.shuffle.partitions", 2).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session

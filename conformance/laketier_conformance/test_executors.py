@@ -8,15 +8,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from laketier.registry import installed_formats
-from laketier.spi import ScanRequest, WriteResult, new_attempt_id, pack, unpack
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    Leaf,
+    Op,
+    PartitionField,
+    ScanRequest,
+    WriteResult,
+    new_attempt_id,
+    pack,
+    unpack,
+)
 from laketier_conformance import apart
 from laketier_conformance.children import Child, Children
 from laketier_conformance.expect import expect, goes_well
 from laketier_conformance.interposed.looks import Looks
-from laketier_conformance.lake import Table, ids_of, read_plan, token
+from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
 from laketier_conformance.operations import went_well
 from laketier_conformance.outside import append_and_tell, local_folder
 
@@ -138,6 +150,63 @@ def test_an_executor_reads_a_split(table: Table, interpreter: Child) -> None:
         assert "ids" in answer, f"an executor reads a split with what it was given: found {answer}"
         found += answer["ids"]
     expect(sorted(found), ids_of(0, 0) + ids_of(0, 1), "rows that an executor read of splits")
+
+
+def test_a_worker_outlives_what_it_knows(lake: Lake, interpreter: Child) -> None:
+    """An engine keeps a worker for the tasks of many jobs. Meanwhile a task of it fails, and the driver commits, alters
+    the table, drops it, and makes another one."""
+    by = (PartitionField("name"),) if lake.declares(Feature.PARTITIONING) else ()
+    table = lake.create(name="db.kept", partition_by=by)
+
+    def commit(epoch: int, rows: pa.RecordBatch) -> None:
+        factory = table.factory
+        request = {"factory": _text(pickle.dumps(factory)), "rows": _stream(rows)}
+        answer = interpreter.ask(lake, "stage_rows", **request, fails=False)
+        assert "staged" in answer, f"a worker stages rows that has done other tasks: found {answer}"
+        table.commit([unpack(factory.write_result_serializer, base64.b64decode(answer["staged"]))], token(epoch))
+
+    def read(what: str, *expected: pa.RecordBatch) -> None:
+        source = table.source
+        plan = source.plan(ScanRequest())
+        splits = [_text(pack(source.split_serializer, split)) for split in plan.splits]
+        request = {"source": _text(pickle.dumps(source)), "schema": _text(pickle.dumps(plan.schema))}
+        answer = interpreter.ask(lake, "read_rows", **request, splits=splits)
+        assert "rows" in answer, f"a worker reads {what}: found {answer}"
+        found = pa.ipc.open_stream(base64.b64decode(answer["rows"])).read_all()
+        rows = pa.concat_tables([pa.Table.from_batches([each]) for each in expected], promote_options="default")
+        expect(_by_id(found), _by_id(rows), f"rows that a worker reads, {what}")
+
+    table.append(0)
+    read("which no task was before", first := batch(ids_of(0)))
+    factory = table.factory
+    lost = {"factory": _text(pickle.dumps(factory)), "rows": _stream(batch(ids_of(7)))}
+    answer = interpreter.ask(lake, "stage_rows", **lost, fails=True)
+    assert answer == {"failed": True}, f"a task fails in a worker as what feeds it does: found {answer}"
+    commit(1, second := batch(ids_of(1)))
+    read("after a task of it failed, and the next one was committed", first, second)
+    named = Leaf("name", Op.EQ, second["name"][0].as_py())
+    found = sorted(table.read(filters=(named,))["id"].to_pylist())
+    expect(found, ids_of(1)[:1], f"ids that the driver finds by the filter {named}, of rows that a worker wrote")
+    if lake.declares(Feature.ADD_COLUMN):
+        lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
+        commit(2, third := batch(ids_of(2)).append_column("more", pa.array(ids_of(2), pa.int64())))
+        read("after the driver added a column", first, second, third)
+    if lake.declares(Feature.DROP_TABLE):
+        lake.storage.catalog().drop_table(table.path)
+        table = lake.create(name="db.kept", partition_by=by)
+        commit(0, fourth := batch(ids_of(4)))
+        read("after the driver dropped the table, and made another one", fourth)
+
+
+def _stream(rows: pa.RecordBatch) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_batch(rows)
+    return _text(sink.getvalue())
+
+
+def _by_id(rows: pa.Table) -> list[dict[str, object]]:
+    return sorted(rows.to_pylist(), key=lambda row: row["id"])
 
 
 def test_reads_of_a_source_leave_it_as_it_is(table: Table) -> None:

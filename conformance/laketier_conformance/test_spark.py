@@ -168,12 +168,13 @@ def test_a_killed_driver_and_its_replay(lake: Lake, epoch: Round, tmp_path: Path
 
 @pytest.mark.lane(DATAFRAME)
 def test_a_stream_and_the_replay_of_an_epoch(lake: Lake, session: SparkSession, tmp_path: Path) -> None:
-    """One file an epoch. Then Spark loses its note of the last commit, and runs that epoch again."""
+    """One file an epoch. Then Spark loses its note of the last commit, and runs that epoch again. The epochs and tasks
+    of another query have the same numbers."""
     landing, checkpoint = tmp_path / "landing", tmp_path / "checkpoint"
 
-    def stream() -> None:
+    def stream(landing: Path = landing, checkpoint: Path = checkpoint, pipeline: str = "p") -> None:
         files = session.readStream.schema("id long, name string, value double").option("maxFilesPerTrigger", 1)
-        keys = options(lake, None) | {"checkpointLocation": str(checkpoint)}
+        keys = options(lake, None, pipeline) | {"checkpointLocation": str(checkpoint)}
         writer = files.parquet(str(landing)).writeStream.format("laketier").options(**keys)
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
@@ -195,6 +196,13 @@ def test_a_stream_and_the_replay_of_an_epoch(lake: Lake, session: SparkSession, 
     mark = lake.table(TABLE).watermark()
     assert mark is not None, "a stream has a watermark"
     expect(mark.token.epoch, 2, "the epoch of the stream's watermark")
+    land(tmp_path / "others", [ids_of(3)])
+    stream(tmp_path / "others", tmp_path / "other checkpoint", "q")
+    expect(
+        lake.table(TABLE).ids,
+        [i for number in range(4) for i in ids_of(number)],
+        "rows of two streams into one table, each of which has an epoch 0",
+    )
 
 
 @pytest.mark.lane(DATAFRAME)
