@@ -153,8 +153,10 @@ def test_what_names_an_object_changes_with_it(bucket: S3Store, library: Library)
     assert first.startswith("3.")
     bucket.replace("d", b"abd")
     assert bucket.identity("d") != first
-    library.fails["head"] = [answer(500)]
+    library.fails["head"] = [answer(500), MemoryError()]
     assert bucket.identity("d") is None
+    with pytest.raises(MemoryError):
+        bucket.identity("d")
 
 
 def test_a_store_that_is_not_trusted_is_asked_again(bucket: S3Store) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,17 @@ from laketier.kit.manifests import FileEntry, Growth, growth_text
 from laketier.kit.manifests.growth import GROWTH
 from laketier.kit.manifests.table_file import TableFile
 from laketier.spi import (
+    COLLECTOR,
+    And,
     BucketSpec,
     ConfigError,
     CorruptTable,
     IncompatibleData,
     IncompatibleTable,
     Leaf,
+    Not,
     Op,
+    Or,
     Overtaken,
     PartitionField,
     StagedFile,
@@ -35,7 +40,18 @@ from laketier.spi import (
     UnsupportedType,
     WriteResult,
 )
-from laketier_localfile import entries, growing, lying, lying_on_disk, rebuilding, staging
+from laketier_localfile import (
+    entries,
+    growing,
+    looking,
+    lying,
+    lying_on_disk,
+    naming,
+    pruning,
+    rebuilding,
+    results,
+    staging,
+)
 from laketier_localfile.file_formats.known import KNOWN
 from laketier_localfile.layout import LAYOUT, base_name, staged_path
 from laketier_localfile.lying import LyingFiles
@@ -44,7 +60,7 @@ from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.partitioning import Partitioning, check_partitioning
 from laketier_localfile.pruning import ANY, Range, outcomes, ranges_of
 from laketier_localfile.results import odd_claim
-from laketier_localfile.time_pattern import TimePattern
+from laketier_localfile.time_pattern import TimePattern, is_below_time
 
 ATTEMPT = "a" * 32
 PART = base_name(0, None, ATTEMPT, 0, ".json")
@@ -595,3 +611,105 @@ def test_buckets_are_of_the_table(make_table: Callable[..., Any]) -> None:
     table.round(0)
     assert {file.bucket for file in table.files()} <= {0, 1, 2}
     assert table.read_ids() == [0, 1, 2, 3]
+
+
+# -- three truths, names, and what is told -----------------------------------------------------------------------------
+
+
+def test_and_and_or_know_three_truths() -> None:
+    """As SQL has them: what is not known stays so unless the other one decides."""
+    for a, b in product((True, False, None), repeat=2):
+        known = {a, b}
+        assert pruning._and(a, b) is (False if False in known else None if None in known else True)
+        assert pruning._or(a, b) is (True if True in known else None if None in known else False)
+    null, false = Range(None, None, nulls=True, values=False), Range(1, 1, nulls=False, values=True)
+    for children in ((Leaf("n", Op.EQ, 1), Leaf("f", Op.EQ, 2)), (Leaf("f", Op.EQ, 2), Leaf("n", Op.EQ, 1))):
+        ranges = {"n": null, "f": false}
+        assert outcomes(Not(Or(children)), ranges) == {None}
+        assert outcomes(And(children), ranges) == {False}
+
+
+@pytest.mark.parametrize(
+    ("name", "bucket"), [(PART, None), (base_name(0, 7, ATTEMPT, 0), 7), ("part-x.parquet", None), ("x-b00001-y", None)]
+)
+def test_the_bucket_in_a_name(name: str, bucket: int | None) -> None:
+    assert naming.bucket_in(name) == bucket
+
+
+@pytest.mark.parametrize(
+    ("path", "is_below"),
+    [("2026/a.parquet", True), ("k=1/2026/a.parquet", True), ("2026/k=1/a.parquet", True), ("k=1/a.parquet", False),
+     ("2026.parquet", False), ("null/a.parquet", True), ("some/a.parquet", False)],
+)  # fmt: skip
+def test_files_below_folders_by_time(path: str, is_below: bool) -> None:
+    assert is_below_time(path) is is_below
+
+
+def test_a_folder_that_goes_away_has_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for inner in ("gone", "file"):
+        assert lying_on_disk._names_of(tmp_path, inner) == ([], [])
+    (tmp_path / "_delta_log").mkdir()
+    assert lying_on_disk._names_of(tmp_path, "") == (["file"], ["_delta_log"])
+
+    def refused(*_: Any) -> None:
+        raise PermissionError(13, "not yours")
+
+    monkeypatch.setattr(lying_on_disk.os, "scandir", refused)
+    assert lying_on_disk._names_of(tmp_path, "") == ([], ["_delta_log"]), "what a look tells"
+    assert lying_on_disk._names_of(tmp_path, "x") == ([], [])
+
+
+def test_what_is_no_claim_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what values and types raise says that a text is none of its column."""
+
+    def fails(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(results, "decode", fails)
+    with pytest.raises(MemoryError):
+        odd_claim(StagedFile("p", 5, 1, payload={"stats": '{"a":["1","2",3]}'}), TABLE)
+
+
+def test_what_is_told_of_an_adopted_table(make_table: Callable[..., Any]) -> None:
+    table = make_table()
+    table.round(0)
+    made = [replace(file, rows=2, bytes=7) for file in table.files() for _ in range(3)]
+    told = entries.adopted_table(table.info, made, {"x": "why"}, told=("a",))
+    assert (told.files, told.rows, told.bytes, told.left_out, told.told, told.made) == (
+        3,
+        6,
+        21,
+        {"x": "why"},
+        ("a",),
+        True,
+    )
+    assert told.table.handle is None
+
+
+def test_pipelines_of_a_lost_table_are_told_and_no_collector(make_table: Callable[..., Any]) -> None:
+    table = make_table()
+    table.round(0, pipeline="b")
+    table.round(0, pipeline="a")
+    newest = table.log.head()[0]
+    marks = {**newest.watermarks, COLLECTOR: newest.watermarks["a"]}
+    told = rebuilding._known(replace(newest, watermarks=marks))
+    assert [sentence.split(" of run")[0] for sentence in told] == [
+        "Pipeline a was at epoch 0",
+        "Pipeline b was at epoch 0",
+    ]
+    assert rebuilding._known(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("there", "table", "is_same"),
+    [(pa.int8(), pa.int64(), True), (pa.int64(), pa.int8(), True), (pa.string(), pa.string(), True),
+     (pa.string(), pa.large_string(), False), (pa.int8(), pa.string(), False), (pa.string(), pa.int8(), False),
+     (pa.timestamp("ms"), pa.timestamp("us"), False), (pa.uint8(), pa.int8(), False), (pa.int8(), pa.uint8(), False)],
+    ids=str,
+)  # fmt: skip
+def test_statistics_that_say_the_same_of_the_tables_column(
+    there: pa.DataType, table: pa.DataType, is_same: bool
+) -> None:
+    assert looking._same_order(pa.schema([("a", there)]), pa.schema([("b", pa.int8()), ("a", table)]), "a") is is_same
+    assert not looking._same_order(pa.schema([("a", there)]), pa.schema([("b", table)]), "a")
