@@ -79,7 +79,7 @@ def _history(life: Life, _: Draw) -> None:
     known = [snapshot for snapshot in listed if snapshot in made]
     expect(known, [each for each in made[::-1] if each in known], "the snapshots of the history, the newest first")
     expect(listed[:1], made[-1:], "the newest snapshot of the history")
-    if life.travels:
+    if life.lake.declares(Feature.TIME_TRAVEL):
         for then in life.past[-_KEPT:]:
             assert then.ended or then.snapshot in listed, (
                 f"the history: expected snapshot {then.snapshot}, which came with step {then.after}, found {listed}"
