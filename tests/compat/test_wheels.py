@@ -20,6 +20,8 @@ from laketier.spi import FORMAT_SPI_VERSION, FORMAT_SPI_VERSIONS, SOURCE_SPI_VER
 
 HERE = Path(__file__).parent
 FORMATS, SOURCES = sorted(HERE.glob("formats-*/*.whl")), sorted(HERE.glob("sources-*/*.whl"))
+FOUND_SINCE = {"formats-3": {"test_places.py::test_a_warehouse_without_a_name"}}
+"""Tests of the suite that are newer than a wheel, and find a mistake in the wheel's own code."""
 _VERSION = re.compile(r'(spi_version = (?:"\w+", )?)(\d+)')
 
 
@@ -80,6 +82,7 @@ def test_a_format_serves(wheel: Path, tmp_path: Path) -> None:
 
 @pytest.mark.deep
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("wheel", FORMATS, ids=lambda wheel: wheel.parent.name)
 def test_a_format_conforms(wheel: Path, tmp_path: Path) -> None:
     """To the suite of today, but for what needs Spark."""
@@ -89,9 +92,10 @@ def test_a_format_conforms(wheel: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         command, env=os.environ | {"PYTHONPATH": str(site)}, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout
-    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert {result["outcome"] for result in report["results"].values()} == {"passed", "refused"}
+    assert (tmp_path / "report.json").exists(), done.stdout
+    results = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["results"]
+    odd = {name.partition("[")[0] for name, each in results.items() if each["outcome"] not in ("passed", "refused")}
+    assert odd == FOUND_SINCE[wheel.parent.name], done.stdout
 
 
 @pytest.mark.parametrize("wheel", SOURCES, ids=lambda wheel: wheel.parent.name)
