@@ -251,12 +251,16 @@ def test_what_cant_be_read_is_not_gone(in_store: InStore) -> None:
     with recorded(stored.proxy) as sent:
         whole = read()
     for told in dict.fromkeys(each.told for each in sent if not each.changes):
-        with stored.proxy.deciding(lambda each, told=told: Fault.DENIED if each.told == told else None):
+        with stored.proxy.deciding(partial(_denies, told)):
             try:
                 found = read()
             except (LaketierError, OSError):
                 continue
         expect(found, whole, f"rows and watermark of a table in a store that refuses {told}")
+
+
+def _denies(told: str, sent: Sent) -> Fault | None:
+    return Fault.DENIED if sent.told == told else None
 
 
 def _denied(stored: Stored, ask: Callable[[], object]) -> Exception | None:
