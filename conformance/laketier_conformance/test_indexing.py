@@ -31,6 +31,7 @@ from laketier.spi import (
     Op,
     Refused,
 )
+from laketier_conformance import apart
 from laketier_conformance.documents import kind_of_numbers
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import Lake, Table, ids_of
@@ -224,20 +225,20 @@ def test_a_build_after_one_whose_files_were_damaged(table: Table, unproven: Call
     before = table.lake.files()
     for part in plan.parts:
         builder.build(part)
-    left = {name: (root / name).read_bytes() for name in sorted(table.lake.files() - before)}
+    left = {name: apart.read(root / name) for name in sorted(table.lake.files() - before)}
     if not left:
         unproven("builds after one whose files were damaged", "a build leaves no files in a local folder")
         return
     of_each_name = {Path(name).name: name for name in left}.values()
     for name, (how, damaged) in itertools.product(of_each_name, _DAMAGE.items()):
-        (root / name).write_bytes(damaged(left[name]))
+        apart.write(root / name, damaged(left[name]))
         told = f"a build after one whose file {Path(name).name} {how}"
         with goes_well(told):
             anew, _ = _planned(table, IndexMode.REPLACE)
             found = _indexer(table).resume(anew, 2)
             _indexer(table).publish(found, [found.builder.build(part) for part in found.parts])
         _answers(table, told)
-        (root / name).write_bytes(left[name])
+        apart.write(root / name, left[name])
 
 
 _DAMAGE: dict[str, Callable[[bytes], bytes]] = {
