@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier_conformance import apart
-from laketier_conformance.children import Child, Children
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, goes_well
 from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
@@ -36,16 +36,20 @@ ENDS_WITHIN_SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
-def workers() -> list[Child]:
-    return []
+def workers() -> Iterator[list[Child]]:
+    """Not those of `Children`, which end with each test."""
+    alive: list[Child] = []
+    yield alive
+    for child in alive:
+        child.stop()
 
 
 @pytest.fixture
-def interpreter(_children: Children, workers: list[Child]) -> Child:
+def interpreter(format_name: str, workers: list[Child]) -> Child:
     """One for all of them, as an engine uses a worker for several tasks. Tests come in any order, so there is another
     one after that which ends it. In it no assert checks anything."""
     if not workers:
-        workers.append(_children.fresh("-O"))
+        workers.append(Child.fresh(format_name, "-O"))
     return workers[0]
 
 
@@ -264,5 +268,6 @@ def test_a_process_that_used_a_table_ends(table: Table, interpreter: Child, work
     assert "rows" in answer, f"a process used a table, and ended in an error: {answer}"
     workers.clear()
     code = interpreter.ends_within(ENDS_WITHIN_SECONDS)
+    interpreter.stop()
     assert code is not None, f"a process used a table, and goes on {ENDS_WITHIN_SECONDS:.0f} s after it was done"
     expect(code, 0, "what a process ends with that used a table")

@@ -69,6 +69,7 @@ def newest(lake: Lake) -> Path:
         ("folded", [5, [5], ["x.text"], {"a": 1}]),
         ("version", [0, 9, "1", None, MISSING]),
         *((name, [*NO_TEXTS, MISSING]) for name in ("previous", "commit_id", "kind")),
+        ("previous", ["x", "0" * 63]),
     ],
 )
 def test_a_manifest_of_another_program(lake: Lake, newest: Path, name: str, values: list[object]) -> None:

@@ -117,6 +117,13 @@ def digests_from_plain(plain: Any, before: int) -> dict[int, str]:
     return found
 
 
+def digest(value: Any) -> str:
+    """The digest of another document, or an empty text where there is none. Raises `TypeError` and `ValueError`."""
+    if len(text(value)) not in (0, _DIGITS):
+        raise ValueError(f"{value!r} is no digest")
+    return text(value)
+
+
 def texts(mapping: Any) -> dict[str, str]:
     """Names and their texts, such as properties. Raises `TypeError` and `AttributeError` for any other value."""
     return {name: text(value) for name, value in mapping.items()}

@@ -18,6 +18,7 @@ import pyarrow as pa
 from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     decode,
+    digest,
     digests_from_plain,
     digests_to_plain,
     encode,
@@ -234,7 +235,7 @@ class Manifest:
         return cls(
             table_uuid=body["table_uuid"],
             number=whole(body["number"]),
-            previous=text(body["previous"]),
+            previous=digest(body["previous"]),
             at=whole(body["at"]),
             commit_id=text(body["commit_id"]),
             kind=text(body["kind"]),

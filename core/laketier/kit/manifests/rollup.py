@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from laketier.kit.manifests.document import decode, encode, text, whole
+from laketier.kit.manifests.document import decode, digest, encode, text, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog, replaced
@@ -110,7 +110,7 @@ class Block:
         return cls(
             whole(body["first"]),
             whole(body["last"]),
-            text(body["previous"]),
+            digest(body["previous"]),
             text(body["sha256"]),
             _flag(body["resets"]),
             tuple(FileEntry.from_plain(entry, layout, adopted=bool(origin)) for entry in body["files"]),
