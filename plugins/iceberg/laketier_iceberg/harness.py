@@ -97,14 +97,16 @@ class IcebergHarness:
         add_deletes(storage.load(table.path), DataFileContent.POSITION_DELETES, {"file_path": paths, "pos": places})
 
     def update_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int], column: str, text: str) -> None:
-        """pyiceberg's own ``upsert``, which writes files anew. A table without partitions."""
+        """pyiceberg's own ``overwrite``, which writes files anew. Its ``upsert`` takes the columns of the newest
+        snapshot, and so fails after a rename. A table without partitions."""
         assert isinstance(storage, IcebergStorage)
         loaded = storage.load(table.path)
         rows = loaded.scan().to_arrow()
         rows = rows.filter(pc.is_in(rows["id"], pa.array(ids, pa.int64())))
         at = rows.schema.get_field_index(column)
         field = rows.schema.field(at)
-        loaded.upsert(rows.set_column(at, field, pa.array([text] * len(rows), field.type)), join_cols=["id"])
+        changed = rows.set_column(at, field, pa.array([text] * len(rows), field.type))
+        loaded.overwrite(changed, overwrite_filter=f"id in ({', '.join(map(str, ids))})")
 
     def secret_options(self, folder: Path) -> Mapping[str, str]:
         """A catalog without a server, and the key of a store."""

@@ -237,7 +237,9 @@ def _read_back(manifest: Manifest) -> Manifest:
 
 
 def test_a_manifest_keeps_what_it_was_given() -> None:
-    given = _manifest(added=(FILE,), removed=("1" * 32 + ".text",), watermarks={"p": "x"}, kind="upsert", previous="y")
+    given = _manifest(
+        added=(FILE,), removed=("1" * 32 + ".text",), watermarks={"p": "x"}, kind="upsert", previous="1" * 64
+    )
     found = _read_back(given)
     assert replace(found, sha256="") == given
     assert found.sha256 == digest_of(given.encode())
@@ -310,11 +312,13 @@ def test_a_transform_comes_back_in_a_manifest_that_older_versions_refuse() -> No
 @pytest.mark.parametrize("resets", [True, False])
 def test_a_rollup_keeps_what_it_was_given(removed: tuple[str, ...], resets: bool) -> None:
     blocks = [
-        replace(Block.of(_manifest(number=4, previous="a", added=(FILE,), sha256="b")), resets=resets),
-        Block.of(_manifest(number=5, previous="b", at=6, commit_id="d", removed=removed, kind="upsert", sha256="c")),
+        replace(Block.of(_manifest(number=4, previous="a" * 64, added=(FILE,), sha256="b")), resets=resets),
+        Block.of(
+            _manifest(number=5, previous="b" * 64, at=6, commit_id="d", removed=removed, kind="upsert", sha256="c")
+        ),
     ]
     joined = Block.join(blocks)
-    assert (joined.first, joined.last, joined.previous, joined.sha256) == (4, 5, "a", "c")
+    assert (joined.first, joined.last, joined.previous, joined.sha256) == (4, 5, "a" * 64, "c")
     assert (joined.resets, joined.files, joined.removed) == (resets, (FILE,), removed)
     assert [(commit.number, commit.at, commit.commit_id, commit.kind) for commit in joined.commits] == [
         (4, 5, "c", "create"),
