@@ -129,12 +129,13 @@ def _of_another_history(manifests: ManifestLog, number: int, like: int) -> None:
     manifests.path(number).write_bytes(other.encode())
 
 
-def _as_an_older_release(manifests: ManifestLog, since: int = 1) -> None:
-    """Write what this release wrote as the one before would have, chained anew."""
+def _as_an_older_release(manifests: ManifestLog, since: int = 1, earliest: int = 0) -> None:
+    """Write what this release wrote as the one before would have, chained anew. The newest one says ``earliest``."""
     head = manifests.read(since - 1)
     newest = manifests.head()[0].number
     for number in range(since, newest + 1):
-        made = replace(manifests.read(number), previous=head.sha256, digests={})
+        expired = {"earliest": earliest} if number == newest else {}
+        made = replace(manifests.read(number), previous=head.sha256, digests={}, **expired)
         manifests.path(number).write_bytes(made.encode())
         head = manifests.read(number)
     for path in (manifests.folder / "rollups").iterdir():
@@ -237,3 +238,13 @@ def test_an_old_snapshot_takes_few_documents(tmp_path: Path, monkeypatch: pytest
         assert manifest_at(manifests, number, head).number == number
         assert len(reads) <= 1 + (head.number - number).bit_length() + 1, number
     assert digests_after(head).keys() == {0, 127}
+
+
+def test_who_writes_to_an_older_table_whose_columns_are_of_an_expired_snapshot(lake: Lake) -> None:
+    """Manifests stay when snapshots expire, and the one with the columns is mostly among the first."""
+    manifests = lake.table.manifests()
+    _as_an_older_release(manifests, earliest=7)
+    lake.round(6, 6)
+    head = manifests.head()[0]
+    assert head.earliest == 7
+    assert head.digest_of(5) == manifests.read(5).sha256

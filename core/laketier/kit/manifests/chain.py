@@ -23,14 +23,18 @@ from laketier.spi.table import TableDescriptor
 def manifest_at(manifests: ManifestLog, number: int, head: Manifest) -> Manifest:
     """The manifest of snapshot ``number`` of the history that ends with ``head``, in few reads. Raises as
     `ManifestLog.at`, and `CorruptTable` where it is of another history."""
-    found = manifests.at(number, head)
-    near = _nearest(manifests, number, head)
-    expected = near.digest_of(number)
+    return _compared(manifests, manifests.at(number, head), head)
+
+
+def _compared(manifests: ManifestLog, found: Manifest, head: Manifest) -> Manifest:
+    """``found``, which is of the history that ends with ``head``. Raises `CorruptTable` where it is of another one."""
+    near = _nearest(manifests, found.number, head)
+    expected = near.digest_of(found.number)
     if expected is None:
-        for block in blocks_back_from(manifests, near.number, down_to=number + 1, known=near):
+        for block in blocks_back_from(manifests, near.number, down_to=found.number + 1, known=near):
             expected = block.previous
     if found.sha256 != expected:
-        raise replaced(manifests, number)
+        raise replaced(manifests, found.number)
     return found
 
 
@@ -58,10 +62,10 @@ def written_with(manifests: ManifestLog, number: int, manifest: Manifest) -> Tab
 
 def with_columns_named(manifests: ManifestLog, head: Manifest) -> Manifest:
     """``head``, and by its digest the manifest that set the table's columns, where a writer from before did not name
-    it: for who is about to write. Raises as `manifest_at`."""
+    it: for who is about to write. Raises as `ManifestLog.read`, and `CorruptTable` where it is of another history."""
     if head.digest_of(head.metadata_at) is not None:
         return head
-    holder = manifest_at(manifests, head.metadata_at, head)
+    holder = _compared(manifests, manifests.read(head.metadata_at), head)  # its snapshot may have expired
     return replace(head, digests={**head.digests, holder.number: holder.sha256})
 
 
