@@ -248,3 +248,17 @@ def test_who_writes_to_an_older_table_whose_columns_are_of_an_expired_snapshot(l
     head = manifests.head()[0]
     assert head.earliest == 7
     assert head.digest_of(5) == manifests.read(5).sha256
+
+
+@pytest.mark.parametrize("number", [8, 9, 12])
+def test_no_step_leads_to_what_is_not_before(number: int) -> None:
+    """As a file may say that is of another program: columns of a later manifest, or none before this one."""
+    log = Counted("c" * 8)
+    assert step_towards(number, log.each[8]) is None
+    assert step_towards(7, replace(log.each[8], previous="")) is None
+
+
+def test_columns_of_no_manifest_are_an_error(lake: Lake) -> None:
+    manifests = lake.table.manifests()
+    with pytest.raises(spi.CorruptTable, match="a manifest is missing"):
+        written_with(manifests, 99, manifests.head()[0])

@@ -35,8 +35,8 @@ def digests_after(head: Manifest) -> dict[int, str]:
 
 def step_towards(number: int, manifest: Manifest) -> int | None:
     """The manifest to ask about ``number``, which ``manifest`` does not name: the oldest after it that is named. None
-    where that is no step of the usual length, as its writer did not know them."""
-    usual = min(end for end in ends_before(manifest.number) if end > number)
+    where that is no step of the usual length, as its writer did not know them, or ``number`` is none before it."""
+    usual = min((end for end in ends_before(manifest.number) if end > number), default=-1)
     named = [each for each in manifest.digests if each > number]
     step = min([*named, manifest.number - 1])
     return step if step <= usual else None
