@@ -34,5 +34,6 @@ def refuse_moved(warehouse: str, path: TablePath, metadata: str) -> None:
         f"the metadata of table {path} names files of another place",
         where=warehouse,
         why=f"it says {named}, and {here} is there, too: the warehouse was moved or copied, with absolute paths in it",
-        fix="Open the warehouse under its former path, or write the copy's tables anew.",
+        fix="Open the warehouse under its former path. For tables of its own, choose an empty folder as the warehouse, "
+        "and write the rows there.",
     )

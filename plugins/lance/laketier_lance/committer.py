@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from laketier.kit import confined, failpoint
 from laketier.kit.pinned_folder import pinned_folder
@@ -40,7 +40,6 @@ from laketier_lance.dataset import (
     refuse_dropped,
 )
 from laketier_lance.durable import local_versions, make_durable, remove_version
-from laketier_lance.fragments import rows_of
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.latest import manifest_identity
 from laketier_lance.location import local_folder, refuse_links
@@ -284,7 +283,13 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if self._context.mode is WriteMode.OVERWRITE:
             return LanceOperation.Overwrite(schema, fragments)
         if replaced:
-            kept = [fragment for fragment in present if str(fragment.id) not in replaced and rows_of(fragment)]
+            # Without a number of rows it has none, or nobody knows: it stays.
+            kept = [
+                fragment
+                for fragment in present
+                if str(fragment.id) not in replaced
+                and (cast("int | None", fragment.physical_rows) is None or fragment.num_rows)
+            ]
             self._refuse_deletions(kept)
             return LanceOperation.Overwrite(schema, [*kept, *fragments])
         # True, as the schema is the table's own; so appends of others that are under way need not start over.

@@ -8,9 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from laketier.spi import CorruptTable
+from laketier_lance.dataset import lance_errors, reason
 
 if TYPE_CHECKING:
-    from lance.fragment import FragmentMetadata, LanceFragment
+    from lance.fragment import LanceFragment
 
 _SPLIT_BYTES = 128 * 1024**2
 _FEW_FRAGMENTS = 16
@@ -56,21 +57,23 @@ def fragments_of(fragments: Iterable[LanceFragment]) -> list[Fragment]:
     """Those that have rows."""
     found = []
     for fragment in fragments:
-        metadata = fragment.metadata
-        size = sum(file.file_size_bytes or 0 for file in metadata.files)
-        if rows := rows_of(metadata):
+        size = sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
+        if rows := rows_of(fragment):
             found.append(Fragment(fragment.fragment_id, rows, size))
     return found
 
 
-def rows_of(metadata: FragmentMetadata) -> int:
-    """Those that are not deleted. Raises `CorruptTable` where the version does not tell."""
-    if metadata.physical_rows is None:
+def rows_of(fragment: LanceFragment) -> int:
+    """Those that are not deleted. Lance writes no number where there are none, and where there is no number, reads the
+    file. Raises `CorruptTable` where it can't."""
+    if fragment.metadata.physical_rows is not None:
+        return int(fragment.metadata.num_rows)
+    try:
+        return int(fragment.count_rows())
+    except lance_errors() as error:
         raise CorruptTable(
-            f"fragment {metadata.id} has no number of rows",
-            fix="Restore the manifests of _versions from a backup.",
-        )
-    return int(metadata.num_rows)
+            f"fragment {fragment.fragment_id} has no number of rows, and its file does not tell", why=reason(error)
+        ) from error
 
 
 def grouped(fragments: list[Fragment], most_rows: int) -> list[list[Fragment]]:

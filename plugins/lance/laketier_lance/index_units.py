@@ -20,7 +20,7 @@ def unit_rows(dataset: LanceDataset, column: str) -> dict[str, int]:
         metadata = fragment.metadata
         files = [data_path(file) for file in metadata.files if ids.intersection(file.fields)]
         overlays = getattr(metadata, "overlays", None) or ()
-        found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = rows_of(metadata)
+        found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = rows_of(fragment)
     return found
 
 

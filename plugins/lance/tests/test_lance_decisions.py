@@ -261,12 +261,27 @@ def test_a_schema_that_loses_metadata_fails_closed(table: Any, monkeypatch: pyte
 
 def _fragment(number: int, rows: int, *sizes: int | None) -> Any:
     files = [SimpleNamespace(file_size_bytes=size) for size in sizes]
-    return SimpleNamespace(fragment_id=number, metadata=SimpleNamespace(files=files, num_rows=rows))
+    return SimpleNamespace(fragment_id=number, metadata=SimpleNamespace(files=files, num_rows=rows, physical_rows=rows))
 
 
 def test_fragments_with_rows_and_their_sizes() -> None:
     found = fragments_of([_fragment(3, 2, 10, 5), _fragment(4, 0, 7), _fragment(1, 1, None, 2), _fragment(0, 1)])
     assert found == [Fragment(3, 2, 15), Fragment(1, 1, 2), Fragment(0, 1, 0)]
+
+
+def test_lance_writes_no_number_where_a_fragment_has_no_rows() -> None:
+    """So a file is asked where there is none."""
+
+    def unreadable() -> int:
+        raise OSError("Not found: x")
+
+    for count, rows in ((lambda: 0, []), (lambda: 3, [Fragment(1, 3, 5)])):
+        unnumbered = _fragment(1, 2, 5)
+        unnumbered.metadata.physical_rows, unnumbered.count_rows = None, count
+        assert fragments_of([unnumbered]) == rows
+    unnumbered.count_rows = unreadable
+    with pytest.raises(CorruptTable, match="fragment 1 has no number of rows"):
+        fragments_of([unnumbered])
 
 
 def _sizes(groups: list[list[Fragment]]) -> list[int]:
@@ -310,6 +325,9 @@ def test_batches_are_smaller_the_wider_rows_are(rows: int, size: int, batch: int
 # -- opening datasets ------------------------------------------------------------------------------------------------
 
 
+OPENED: Any = SimpleNamespace(schema=None)
+
+
 def _raising(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> list[Any]:
     """Let ``lance.dataset`` answer so, one after the other."""
     asked: list[Any] = []
@@ -326,9 +344,9 @@ def _raising(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> list[Any]:
 
 
 def test_a_dataset_is_opened_with_what_the_store_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = _raising(monkeypatch, "opened")
-    assert open_dataset("/t", {}) == "opened"
-    assert open_dataset("/t", MappingProxyType({"a": "b"}), 3) == "opened"
+    asked = _raising(monkeypatch, OPENED)
+    assert open_dataset("/t", {}) is OPENED
+    assert open_dataset("/t", MappingProxyType({"a": "b"}), 3) is OPENED
     assert asked == [
         ("/t", {"version": None, "storage_options": None}),
         ("/t", {"version": 3, "storage_options": {"a": "b"}}),
@@ -349,7 +367,7 @@ def test_what_is_not_there_is_told_as_such(monkeypatch: pytest.MonkeyPatch, gone
     with pytest.raises(Conflict, match="dropped meanwhile"):
         refuse_dropped("/t", {})
     for error in (gone, OverflowError("too large")):
-        _raising(monkeypatch, error, "opened")
+        _raising(monkeypatch, error, OPENED)
         with pytest.raises(SnapshotNotFound, match="version 3 does not exist"):
             open_dataset("/t", {}, 3)
 
