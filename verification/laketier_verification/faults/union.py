@@ -134,6 +134,7 @@ def _one_table(folder: Path, tiering: Process, result: Unions, reads: int, draw:
     finally:
         over.set()
         writer.join()
+    log.append()  # so the last round has some, however quick the reads were
     (folder / "over").touch()
     answer = tiering.answer()
     if "rounds" not in answer:
