@@ -47,8 +47,8 @@ def read_batches(file: pq.ParquetFile, columns: Sequence[str]) -> Iterator[pa.Re
 
 
 def _batch_rows(file: pq.ParquetFile, columns: Sequence[str]) -> int:
-    footer = file.metadata
-    widths = [_bits(field.type) for field in file.schema_arrow if field.name in columns]
+    footer, wanted = file.metadata, set(columns)
+    widths = [_bits(field.type) for field in file.schema_arrow if field.name in wanted]
     widest = sum(width or 0 for width in widths) // 8
     if None in widths:
         groups = (footer.row_group(number) for number in range(footer.num_row_groups))
