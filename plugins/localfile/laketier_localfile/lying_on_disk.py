@@ -62,6 +62,13 @@ class DiskPlace(LyingPlace):
             device = os.stat(self.location).st_dev
             _walk(found, self.location, "", device)
         except (FileNotFoundError, NotADirectoryError) as error:
+            if self.is_there():
+                raise IncompatibleTable(
+                    "a file or folder went away while the folder was listed",
+                    where=str(error.filename),
+                    why="something still writes there",
+                    fix="Stop what writes into the folder, and run it again.",
+                ) from error
             raise TableNotFound("there is no such folder", where=self.where) from error
         return found
 

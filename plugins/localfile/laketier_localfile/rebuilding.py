@@ -101,19 +101,22 @@ def rebuild(
         _refuse_staged(place, leave_staged=leave_staged)
         found.lying.refuse_changed(lying_in_place(place), place.where)
 
-    info = catalog.create_of(path, found.descriptor, found.entries, origin=REBUILT, last_look=last_look)
+    info = catalog.create_of(
+        path, found.descriptor, found.entries, origin=REBUILT, last_look=last_look, after=found.newest_at
+    )
     told = (*found.told, _WATERMARKS_LOST, _NO_HISTORY)
     return adopted_table(info, found.entries, found.lying.left_out, told=told)
 
 
 @dataclass(frozen=True)
 class WhatIsLeft:
-    """A table whose manifests are lost, as its files and the newest manifest tell it. ``told``: what users have to know
-    of it."""
+    """A table whose manifests are lost, as its files and the newest manifest tell it. ``newest_at``: the time of that
+    manifest, 0 without one. ``told``: what users have to know of it."""
 
     lying: LyingFiles
     descriptor: TableDescriptor
     entries: list[FileEntry]
+    newest_at: int
     told: tuple[str, ...]
 
 
@@ -145,7 +148,7 @@ def what_is_left(
         )
         for file in files
     ]
-    return WhatIsLeft(lying, descriptor, entries, (*_known(newest), *told))
+    return WhatIsLeft(lying, descriptor, entries, 0 if newest is None else newest.at, (*_known(newest), *told))
 
 
 def _refuse_whole(place: LyingPlace) -> None:
@@ -244,12 +247,12 @@ def _move_aside(place: LyingPlace) -> None:
 
 def _newest(place: LyingPlace, *, quietly: bool = False) -> Manifest | None:
     """The newest manifest of any chain that can still be read, with the table's description."""
-    found: list[Manifest] = []
+    newest: list[Manifest] = []
     store = place.store
     for name in _names(place):
         if not ((name.endswith(LOST) or _UUID.match(name)) and _was_table(place, name)):
             continue
-        described = None
+        found = described = None
         files = [file for file in place.names(f"{LAYOUT.folder}/{name}") if _MANIFEST.match(file)]
         _refuse_lag(place, f"{LAYOUT.folder}/{name}", files)
         for file in sorted(files):
@@ -262,9 +265,9 @@ def _newest(place: LyingPlace, *, quietly: bool = False) -> Manifest | None:
                 continue
             described = manifest.metadata or described
             if described is not None:
-                found.append(replace(manifest, metadata=described, added=()))
-                del found[:-2]
-    return max(found, key=lambda each: each.at, default=None)
+                found = replace(manifest, metadata=described, added=())
+        newest += [found] if found is not None else []
+    return max(newest, key=lambda each: each.at, default=None)
 
 
 def _refuse_lag(place: LyingPlace, folder: str, listed: list[str]) -> None:

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     BucketSpec,
     CommitterInitContext,
     CorruptTable,
@@ -26,6 +28,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import pipelines
+from laketier_localfile import lying_on_disk
 
 MANIFESTS = "_laketier_manifests"
 
@@ -131,6 +134,32 @@ def _fails(table: Any) -> bool:
     with pytest.raises(CorruptTable):
         table.round(4)
     return True
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_several_lost_chains_the_last_one_tells(
+    table: Any, monkeypatch: pytest.MonkeyPatch, backwards: bool
+) -> None:
+    """A table that was rebuilt before has an older chain beside the one that is damaged now, and a folder lists them in
+    any order. The host that rebuilt it first has a clock that is years behind."""
+    for epoch in range(3):
+        table.round(epoch)
+    table.log.path(1).write_bytes(b"damaged")
+    with monkeypatch.context() as behind:
+        for module in ("creation", "committer"):
+            behind.setattr(f"laketier.kit.manifests.{module}.host_time", lambda: 1_000_000_000_000)
+        rebuild(table)
+        pipelines.adopt(table.factory, "p", run="run", epoch=2)
+        table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int32()))])
+        for epoch in range(3, 6):
+            table.round(epoch)
+    [old] = (each for each in (table.location / MANIFESTS).glob("*.lost") if each.is_dir())
+    old.rename(old.with_name("0.lost"))
+    monkeypatch.setattr(lying_on_disk, "names_in", lambda folder: sorted(os.listdir(folder), reverse=backwards))
+    table.log.path(1).write_bytes(b"damaged")
+    made = rebuild(table)
+    assert table.info.schema.names == ["id", "region", "more"]
+    assert any("Pipeline p was at epoch 5" in sentence for sentence in made.told)
 
 
 def test_buckets_and_keys(make_table: Callable[..., Any]) -> None:

@@ -36,6 +36,7 @@ from laketier.spi import (
     StagedFile,
     StagedFileLost,
     TableDescriptor,
+    TableNotFound,
     Transform,
     UnsupportedType,
     WriteResult,
@@ -534,6 +535,27 @@ def test_what_is_left_of_a_table_on_a_disk(tmp_path: Path) -> None:
     assert left("_laketier_manifests/x", f"k=1/{own}.inprogress") is None
     assert left("__superseded/x", "a.parquet") == "a.parquet", "the folder of manifests was deleted"
     assert left("__superseded/x", "a.txt") is None
+
+
+@pytest.mark.parametrize("gone", ["b.parquet", "c"])
+def test_what_goes_away_while_a_folder_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str) -> None:
+    """It is told as a writer that still writes there: who is told that there is no table makes one."""
+    (tmp_path / "c").mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        (tmp_path / name).write_bytes(b"x")
+
+    def looked_at(*_: Any) -> None:
+        path = tmp_path / gone
+        if path.exists():
+            path.rmdir() if path.is_dir() else path.unlink()
+
+    monkeypatch.setattr(lying_on_disk, "refuse_table", looked_at)
+    with pytest.raises(IncompatibleTable, match="went away while the folder was listed") as told:
+        DiskPlace(tmp_path).files()
+    assert str(told.value.where) == str(tmp_path / gone)
+    for missing in (tmp_path / "d", tmp_path / "a.parquet"):
+        with pytest.raises(TableNotFound, match="there is no such folder"):
+            DiskPlace(missing).files()
 
 
 def test_manifests_are_moved_aside_under_a_free_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,10 +135,11 @@ class ManifestCatalog(LakeCatalog):
         *,
         origin: str,
         last_look: Callable[[], None],
+        after: int = 0,
     ) -> TableInfo:
         """Create a table of files that lie there. All of it or nothing: its first manifest names them, and is the
         table's only when ``table.json`` is. ``last_look`` raises unless the files are still what ``added`` says.
-        Raises `IncompatibleTable` where another process made a table meanwhile."""
+        ``after``: see `create_manifests`. Raises `IncompatibleTable` where another process made a table meanwhile."""
         store = self.store(path)
         wanted = self._checked(descriptor)
         with access("creating the table", where=store.root):
@@ -150,6 +151,7 @@ class ManifestCatalog(LakeCatalog):
                 added=tuple(added),
                 origin=origin,
                 last_look=last_look,
+                after=after,
             )
         if not ours:
             raise IncompatibleTable(

@@ -29,9 +29,11 @@ def create_manifests(
     added: tuple[FileEntry, ...] = (),
     origin: str = "",
     last_look: Callable[[], None] = lambda: None,
+    after: int = 0,
 ) -> bool:
     """Create the table's own files. False when another process created the table first. ``added`` and ``origin``: the
-    files that lie there, and why they do. ``last_look`` is called before the table is there, and may raise."""
+    files that lie there, and why they do. ``last_look`` is called before the table is there, and may raise.
+    ``after``: the time, in ms, of the last manifest of an older chain, made by a host of another clock maybe."""
     layout = table_type.layout
     table = TableFile(layout.format, uuid.uuid4().hex, manifests_per_rollup)
     store = store_of(place)
@@ -43,7 +45,7 @@ def create_manifests(
         table_uuid=table.table_uuid,
         number=0,
         previous="",
-        at=host_time(),
+        at=max(host_time(), after + 1),
         commit_id=new_attempt_id(),
         kind=_KINDS[origin],
         metadata_at=0,
