@@ -226,6 +226,16 @@ def test_blocks_are_whole_records(text: str, size: int, quotes: bool) -> None:
         assert not quotes or block.count(b'"') % 2 == 0
 
 
+@pytest.mark.parametrize("quotes", [False, True])
+@pytest.mark.parametrize("data", [b"a", b'1\n"', b"1\n2", b'1\n"2\n'])
+def test_lines_that_are_cut_off(data: bytes, quotes: bool) -> None:
+    if not quotes and data.endswith(b"\n"):
+        assert list(text_file.text_blocks(file_of(data), "x.json")) == [data]
+        return
+    with pytest.raises(CorruptTable, match="its end is cut off"):
+        list(text_file.text_blocks(file_of(data), "x.csv", quotes=quotes))
+
+
 @pytest.mark.parametrize(
     ("chunk", "is_open", "end", "after"),
     [
@@ -689,15 +699,18 @@ def test_vortex_that_does_not_start(error: Exception, monkeypatch: pytest.Monkey
 
 
 def test_what_vortex_can_not_read() -> None:
-    def read(error: Exception) -> Iterator[None]:
+    class PanicException(BaseException):
+        """As a library in Rust has it."""
+
+    def read(error: BaseException) -> Iterator[None]:
         with vortex._readable("x.vortex"):
             raise error
         yield
 
-    for error in (RuntimeError("first\nsecond"), ValueError("first")):
+    for error in (RuntimeError("first\nsecond"), ValueError("first"), PanicException("first\nat x.rs")):
         with pytest.raises(CorruptTable, match="Vortex can't read the file") as told:
             list(read(error))
         assert told.value.why == "first"
-    for passing in (IncompatibleData("ours"), KeyError("x"), OSError("disk")):
+    for passing in (IncompatibleData("ours"), KeyError("x"), OSError("disk"), KeyboardInterrupt()):
         with pytest.raises(type(passing)):
             list(read(passing))

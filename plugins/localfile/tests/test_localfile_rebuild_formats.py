@@ -128,6 +128,21 @@ def test_data_files_alone_tell_what_they_can(table: Any) -> None:
     assert rows(table) == before
 
 
+@pytest.mark.parametrize("lost", [1, 10])
+def test_a_file_without_its_end_is_no_whole_file(table: Any, lost: int) -> None:
+    """Its digest is lost with the manifests, and rows would be, too, without a word."""
+    table.round(0, ROWS)
+    [file] = table.plain_files()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-lost])
+    lose(table)
+    with pytest.raises(IncompatibleData, match="1 of 1 files can't be read") as told:
+        rebuild(table)
+    assert file.name in str(told.value.why)
+    file.write_bytes(whole)
+    assert rebuild(table).rows == len(ROWS)
+
+
 def test_a_type_that_the_files_do_not_fit(make_table: Callable[..., Any]) -> None:
     table = make_table(schema=SCHEMA, options=FORMATS["csv"])
     table.round(0, ROWS)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from laketier.spi import ConfigError
+from laketier.spi import ConfigError, CorruptTable
 from laketier_localfile.file_formats.interface import Described
 from laketier_localfile.file_formats.whole import HashedSink, RunningStats, pieces
 from laketier_localfile.options import LocalFileOptions, TextCompression
@@ -112,7 +112,8 @@ class GrowingText:
 
 def text_blocks(file: pa.NativeFile, path: str, *, quotes: bool = False) -> Iterator[bytes]:
     """The lines of a file, in blocks of about 8 MiB; a longer line is a block of its own. With ``quotes``, an end of a
-    line between two of them ends none. Each block ends with a line feed."""
+    line between two of them ends none. Each block ends with a line feed. Raises `CorruptTable` for a file that ends
+    otherwise: none of ours does, and where no manifest is left to tell a digest, this tells that rows are gone."""
     codec = next((codec for end, codec in _CODECS.items() if path.endswith(end)), None)
     lines = file if codec is None else pa.CompressedInputStream(file, codec)
     begun: list[bytes] = []
@@ -127,6 +128,8 @@ def text_blocks(file: pa.NativeFile, path: str, *, quotes: bool = False) -> Iter
             continue
         yield b"".join((*begun, chunk[: end + 1]))
         begun, is_open = [chunk[end + 1 :]], bool(after % 2)
+    if any(begun):
+        raise CorruptTable("the file ends within a line, so its end is cut off")
 
 
 def _end_of_record(chunk: bytes, is_open: bool) -> tuple[int, int]:

@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 from laketier.codecs.inference import Given
 from laketier.kit import conform
+from laketier.kit.library_errors import errors_and_panics
 from laketier.kit.nested import children
 from laketier.kit.rolling import OpenFile
 from laketier.spi import ConfigError, CorruptTable, LaketierError, TableError, UnsupportedType
@@ -160,7 +161,7 @@ def _readable(path: str) -> Iterator[None]:
         yield
     except LaketierError:
         raise  # some of them are a ValueError, too
-    except (RuntimeError, ValueError) as error:
+    except errors_and_panics(RuntimeError, ValueError) as error:
         raise CorruptTable("Vortex can't read the file", where=path, why=_first_line(error)) from error
 
 
