@@ -35,15 +35,24 @@ def check_choice(name: str, value: object, known: Iterable[str]) -> None:
 
 def check_factor(name: str, value: object) -> None:
     """Refuse what is no finite number, or is negative."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    try:
+        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    except OverflowError:  # an integer has no end, and libraries take floats
+        good = False
     if not good:
-        raise ConfigError(f"{name} is {value!r}", fix="Give a finite number that is not negative.")
+        raise ConfigError(f"{name} is {value!r:.40}", fix="Give a finite number that is not negative.")
 
 
 def check_integer(name: str, value: object, least: int, most: int) -> None:
     """Refuse what is no whole number of these bounds, both of which are allowed."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ConfigError(f"{name} is {value!r}", fix=f"Give a whole number from {least} to {most:,}.")
+
+
+def check_column(value: object, *, or_none: bool = False) -> None:
+    """Refuse what can be the name of no column. ``or_none``: whether the table may choose one."""
+    if not (isinstance(value, str) or (or_none and value is None)):
+        raise ConfigError(f"a column is {value!r:.40}, a {type(value).__name__}", fix="Give its name.")
 
 
 def as_tuple(name: str, value: object) -> tuple[object, ...]:

@@ -118,12 +118,16 @@ def _query(plain: Any, depth: int) -> SearchQuery:
             f"a query of type {plain['type']} has {sorted(given)}",
             fix=f"It takes {sorted(known)} and needs {sorted(needed)}.",
         )
-    if not isinstance(given.get("column"), str | None) or not isinstance(given.get("exact", False), bool):
-        raise ConfigError("column is a name, and exact is true or false")
+    if not isinstance(given.get("exact", False), bool):
+        raise ConfigError("exact is true or false")
     return kind(**given)
 
 
 def _value(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         return _query(value, depth + 1)
-    return tuple(_value(each, depth) for each in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    if any(isinstance(each, list) for each in value):  # no field has lists of lists, which may be nested without end
+        raise SerializationError(f"a query has the list {value!r:.80} of lists", fix="Give values, or queries.")
+    return tuple(_query(each, depth + 1) if isinstance(each, dict) else each for each in value)

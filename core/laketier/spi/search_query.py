@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from laketier.spi.errors import ConfigError
-from laketier.spi.query_values import as_tuple, check_choice, check_factor, check_integer, check_text
+from laketier.spi.query_values import as_tuple, check_choice, check_column, check_factor, check_integer, check_text
 
 MOST_DEPTH = 32
 """How deep queries may be nested."""
@@ -43,6 +43,7 @@ class Match:
         check_choice("operator", self.operator, OPERATORS)
         check_factor("boost", self.boost)
         check_integer("fuzziness", self.fuzziness, 0, 2)
+        check_column(self.column, or_none=True)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Phrase:
     def __post_init__(self) -> None:
         check_text(self.text)
         check_integer("slop", self.slop, 0, 1000)
+        check_column(self.column, or_none=True)
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class MultiMatch:
         check_text(self.text)
         check_choice("operator", self.operator, OPERATORS)
         object.__setattr__(self, "columns", as_tuple("columns", self.columns))
+        for column in self.columns:
+            check_column(column)
         if not self.columns or len(set(self.columns)) != len(self.columns):
             raise ConfigError("a MultiMatch needs columns, each once", fix="Name the columns to look into.")
         if self.boosts is not None:
@@ -183,6 +187,7 @@ class Nearest:
         bad = next((place for place, each in enumerate(vector) if not math.isfinite(each)), None)
         if bad is not None:
             raise ConfigError(f"number {bad} of the vector is {vector[bad]}", why="nothing is near to that")
+        check_column(self.column, or_none=True)
         if self.metric is not None:
             check_choice("metric", self.metric, METRICS)
         for name, most in (("nprobes", 1_000_000), ("refine", 1000), ("ef", MOST_EF)):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from contextlib import suppress
+from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +31,7 @@ from laketier.spi import (
     query_from_json,
     query_of_text,
     query_to_json,
+    search_json,
 )
 from laketier.spi.asked import as_columns
 from laketier.spi.search_query import with_ef
@@ -75,6 +78,41 @@ def test_any_text_is_a_query_or_an_error_of_ours(text: str) -> None:
         assert query_from_json(text)
 
 
+FIELDS = sorted({each.name for kind in search_json._KINDS.values() for each in fields(kind)})
+
+
+def objects(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """What has the shape of queries, with any values."""
+    kinds = st.fixed_dictionaries({"type": st.sampled_from(sorted(search_json._KINDS))})
+    return st.builds(lambda kind, more: more | kind, kinds, st.dictionaries(st.sampled_from(FIELDS), values))
+
+
+ODD: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.just(10**400), st.just(-1)),
+    lambda inner: st.lists(inner, max_size=3) | objects(inner),
+    max_leaves=6,
+)
+NEEDED = ("text", "columns", "vector", "query", "against", "nearest")
+
+
+def test_lists_as_deep_as_json_reads_them() -> None:
+    for start, end in (("", ""), ('{"type": "match", "text": ', "}"), ('{"type": "boolean", "must": [', "]}")):
+        for depth in range(1, 1100, 3):
+            with pytest.raises(LaketierError):
+                query_from_json(start + "[" * depth + "]" * depth + end)
+
+
+@pytest.mark.parametrize("kind", search_json._KINDS)
+@given(data=st.data())
+def test_any_values_of_a_query_are_taken_or_refused_by_us(kind: str, data: st.DataObject) -> None:
+    """With all fields that a query needs, so that each is looked at."""
+    names = [each.name for each in fields(search_json._KINDS[kind])]
+    plain = {"type": kind} | {name: data.draw(ODD) for name in names if data.draw(st.booleans()) or name in NEEDED}
+    with suppress(LaketierError):
+        query = query_from_json(json.dumps(plain))
+        assert query_from_json(query_to_json(query)) == query
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -83,6 +121,11 @@ def test_any_text_is_a_query_or_an_error_of_ours(text: str) -> None:
         '{"type": "match", "text": "a", "colour": "red"}',
         '{"type": "match", "text": 7}',
         '{"type": "match", "text": "a", "column": 7}',
+        '{"type": "match", "text": "a", "boost": 1' + "0" * 400 + "}",
+        '{"type": "match", "text": ' + "[" * 400 + "]" * 400 + "}",
+        '{"type": "boolean", "must": [' + "[" * 400 + "]" * 400 + "]}",
+        '{"type": "nearest", "vector": [1], "exact": 1}',
+        '{"type": "multi_match", "text": "a", "columns": [[{"type": "match", "text": "a"}]]}',
         '{"type": "nearest", "vector": [1, NaN]}',
         '{"type": "hybrid", "text": {"type": "nearest", "vector": [1]}, "nearest": {"type": "nearest", "vector": [1]}}',
         '{"version": 2, "query": {"type": "match", "text": "a"}}',
@@ -108,6 +151,13 @@ def test_json_that_is_no_query_is_refused(text: str) -> None:
         (lambda: Match("a", boost=math.inf), "boost is inf"),
         (lambda: Boolean(must_not=("a",)), "neither must nor should"),
         (lambda: MultiMatch("a", ()), "needs columns"),
+        (lambda: MultiMatch("a", (7,)), "a column is 7, a int"),  # type: ignore[arg-type]
+        (lambda: MultiMatch("a", (None,)), "a column is None"),  # type: ignore[arg-type]
+        (lambda: MultiMatch("a", ("a",), (10**400,)), "boost is 1000"),
+        (lambda: Match("a", column=7), "a column is 7"),  # type: ignore[arg-type]
+        (lambda: Phrase("a", column=b"a"), "a column is b'a'"),  # type: ignore[arg-type]
+        (lambda: Nearest((1.0,), column=("a",)), "a column is \\('a',\\), a tuple"),  # type: ignore[arg-type]
+        (lambda: Hybrid("a", Nearest((1.0,)), constant=10**400), "constant is 1000"),  # type: ignore[arg-type]
         (lambda: Nearest(()), "0 numbers"),
         (lambda: Nearest((1.0, math.nan)), "number 1 of the vector is nan"),
         (lambda: Nearest(("1",)), "a vector has '1', a str"),  # type: ignore[arg-type]
