@@ -252,7 +252,7 @@ def _dataclass_from_plain(kind: Any, plain: Any, where: str, fields: Mapping[str
         raise SerializationError(f"{where}: fields {odd} of {kind.__name__} are missing or unknown")
     try:
         return kind(**{name: from_plain(hints[name], document[name], f"{where}.{name}") for name in sorted(names)})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SerializationError(f"{where}: {kind.__name__} refuses its fields", why=str(error)) from error
 
 

@@ -126,6 +126,7 @@ def test_a_document_of_another_shape_is_refused(broken: str, says: str) -> None:
         ('"raw":"AP8="', '"raw":"*"', r"\$\.inner\.raw"),
         ('"pair":[1,"x"]', '"pair":[1]', r"\$\.pair"),
         ('"many":[]', '"many":[{}]', r"\$\.many\[0\]"),
+        ('"share":0.5', '"share":1' + "0" * 400, "Outer refuses its fields"),
     ],
 )
 def test_an_ill_typed_field_is_refused_and_named(old: str, new: str, place: str) -> None:
