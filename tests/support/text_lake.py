@@ -53,6 +53,11 @@ class PoorTable(TextTable):
 
 
 class TrustingTable(TextTable):
+    features: ClassVar = {
+        **ALL,
+        spi.Feature.PARTITION_TRANSFORMS: spi.unsupported("files have their columns alone"),
+    }
+
     @classmethod
     def check_descriptor(cls, descriptor: spi.TableDescriptor) -> None:
         pass

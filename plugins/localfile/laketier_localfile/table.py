@@ -50,7 +50,6 @@ class LocalFileTable(ManifestTable):
 
     layout: ClassVar[ManifestLayout] = LAYOUT
     features: ClassVar[Features] = FEATURES
-    transforms: ClassVar[bool] = True
 
     @classmethod
     def check_types(cls, schema: pa.Schema) -> None:

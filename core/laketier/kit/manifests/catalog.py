@@ -22,7 +22,6 @@ from laketier.kit.table_store import TableStore, Warehouse
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
 from laketier.spi.errors import (
     Conflict,
-    FeatureNotSupported,
     IncompatibleTable,
     StorageError,
     TableError,
@@ -201,15 +200,11 @@ class ManifestCatalog(LakeCatalog):
 
     def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
         """As a table keeps it: without metadata of columns, which belongs to where the data came from."""
-        self.table_type.check_descriptor(descriptor)
         transformed = next((p for p in descriptor.partition_by if p.transform is not Transform.IDENTITY), None)
-        if transformed is not None and not self.table_type.transforms:
-            raise FeatureNotSupported(
-                Feature.PARTITION_TRANSFORMS.value,
-                format=self.table_type.layout.format,
-                reason="its manifests keep partitions by the value of a column",
-                fix=f"Add a column that holds {transformed} to the query, and partition by it.",
-            )
+        if transformed is not None:
+            fix = f"Add a column that holds {transformed} to the query, and partition by it."
+            self.table_type.require(Feature.PARTITION_TRANSFORMS, fix=fix)
+        self.table_type.check_descriptor(descriptor)
         self.table_type.check_types(descriptor.schema)
         schema = pa.schema([_plain(column) for column in descriptor.schema])
         return replace(descriptor, schema=schema, properties=dict(descriptor.properties))
@@ -218,9 +213,7 @@ class ManifestCatalog(LakeCatalog):
         for change in changes:
             self.table_type.require(_OF_CHANGE[type(change)], fix=_INSTEAD)
         schema = reshaped(table, changes)
-        self.table_type.check_types(schema)
         for added in (_plain(change.field) for change in changes if isinstance(change, AddColumn)):
-            self.table_type.check_types(pa.schema([added]))
             if added.name in schema.names:
                 _refuse_other(schema.field(added.name), added, where=str(table.path))
             elif not added.nullable:
@@ -232,6 +225,7 @@ class ManifestCatalog(LakeCatalog):
                 )
             else:
                 schema = schema.append(added)
+        self.table_type.check_types(schema)
         properties = table.descriptor.properties
         for change in changes:
             if isinstance(change, SetProperty):

@@ -178,9 +178,9 @@ class Manifest:
     @property
     def arrived(self) -> tuple[FileEntry, ...]:
         """The added files with rows that were not in the table before. Of one that grew, only some may be new
-        (`FileEntry.arrived_rows`)."""
+        (`FileEntry.arrived_rows`), or none."""
         new = tuple(entry for entry in self.added if not entry.level) if self.folded else self.added
-        return tuple(entry for entry in new if entry.growth is None or entry.arrived_rows)
+        return tuple(entry for entry in new if entry.arrived_rows)
 
     @property
     def open_files(self) -> tuple[FileEntry, ...]:
@@ -216,7 +216,7 @@ class Manifest:
             "added": [entry.to_plain() for entry in self.added],
             **({"removed": list(self.removed)} if self.removed else {}),
             **({"folded": list(self.folded)} if self.folded else {}),
-            **({"folding": dict(self.folding)} if self.folding is not None else {}),
+            **({"folding": self.folding} if self.folding is not None else {}),
             **({"open": [entry.to_plain() for entry in self.open]} if self.open else {}),
             "watermarks": dict(self.watermarks),
             "metadata": None if self.metadata is None else _descriptor_to_plain(self.metadata),

@@ -48,9 +48,6 @@ class ManifestTable(ABC):
     place: Path | TableStore
     layout: ClassVar[ManifestLayout]
     features: ClassVar[Features]
-    transforms: ClassVar[bool] = False
-    """Whether partitions may be more than values of columns. Then `entry` says of such files that they are
-    ``transformed``."""
 
     # -- what a format has to say ---------------------------------------------------------------------------------
 
@@ -65,10 +62,8 @@ class ManifestTable(ABC):
     @classmethod
     def check_descriptor(cls, descriptor: TableDescriptor) -> None:
         """Refuse a new table's partitions, buckets or key. Driver, before `check_types`. By default what ``features``
-        leave out raises `FeatureNotSupported`. Transforms of partition columns are refused whatever this does, unless
-        ``transforms`` is set."""
-        if any(partition.transform is not Transform.IDENTITY for partition in descriptor.partition_by):
-            cls.require(Feature.PARTITION_TRANSFORMS)
+        leave out raises `FeatureNotSupported`. Transforms of partition columns are refused before, unless ``features``
+        have them."""
         if descriptor.partition_by:
             cls.require(Feature.PARTITIONING)
         if descriptor.buckets is not None:
@@ -96,6 +91,7 @@ class ManifestTable(ABC):
             partition=tuple(file.partition),
             bucket=file.bucket,
             details=dict(file.payload),
+            transformed=any(part.transform is not Transform.IDENTITY for part in state.metadata.partition_by),
         )
 
     def named(self, number: int, added: Sequence[FileEntry]) -> Sequence[FileEntry]:

@@ -1,7 +1,7 @@
 """The local file format with what a format of manifests may ask of the kit, at once and by default: tables that were
 made of files which lie there, files of another format, small files that nearly each commit folds, files that stay open
-from one epoch to the next, rollups every two commits, and documents of any size kept. Some tests of the suite expect
-what such a table does not do, such as no file of an epoch without rows: the control leaves these out."""
+from one epoch to the next on a disk, rollups every two commits, and documents of any size kept. Some tests of the suite
+expect what such a table does not do, such as no file of an epoch without rows: the control leaves these out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import ClassVar
 from laketier.kit.access import access
 from laketier.kit.manifests import ManifestCatalog, kept
 from laketier.kit.manifests.manifest import ADOPTED
+from laketier.kit.warehouse import local_warehouse
 from laketier.registry import hookimpl
 from laketier.spi import (
     Feature,
@@ -92,7 +93,7 @@ class RichStorage(LocalFileStorage):
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
         if not table.descriptor.primary_key:
             made = super().tiering_factory(table)
-            return RichFactory(made.table, made.options)
+            return RichFactory(made.table, made.options) if self._options.open_files else made
         options, self._options = self._options, replace(self._options, open_files=False)
         try:
             return super().tiering_factory(table)
@@ -108,9 +109,10 @@ class RichPlugin(LocalFilePlugin):
     options_type: ClassVar[type] = RichOptions
 
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:
-        return RichStorage(
-            config if isinstance(config.options, RichOptions) else replace(config, options=RichOptions())
-        )
+        options = config.options if isinstance(config.options, RichOptions) else RichOptions()
+        if local_warehouse(config.warehouse) is None:  # nothing can be appended to in a store
+            options = replace(options, open_files=False)
+        return RichStorage(replace(config, options=options))
 
 
 def _slot(location: str, index: int) -> OpenFilesSlot:
