@@ -54,7 +54,7 @@ def _is_known_elsewhere(table: Table, other: Lake) -> bool:
 @pytest.mark.parametrize("what", ["a file", "a folder"])
 def test_a_table_where_something_else_lies(table: Table, what: str, unproven: Callable[[str, str], None]) -> None:
     """Creating is refused, by an error that is no race, as those are tried again; or the table is made beside. What lay
-    there stays as it was, and a table that is refused is not listed."""
+    there stays as it was, also when that table is dropped, and a table that is refused is not listed."""
     place = _place(table, "notes")
     if place is None:
         unproven("tables where something else lies", "the table is in no local folder of its name")
@@ -79,6 +79,11 @@ def test_a_table_where_something_else_lies(table: Table, what: str, unproven: Ca
         )
     expect(notes.read_text(), "theirs", f"{what} where a table was created, afterwards")
     expect(list(map(str, catalog.list_tables())), listed, f"the tables, after one was created where {what} lay")
+    if str(path) in listed and table.lake.declares(Feature.DROP_TABLE):
+        with suppress(LaketierError):
+            catalog.drop_table(path)
+        left = notes.read_text() if notes.exists() else "nothing"
+        expect(left, "theirs", f"{what} where a table was created, after that table was dropped")
 
 
 def test_what_is_no_table_is_not_listed(table: Table, unproven: Callable[[str, str], None]) -> None:

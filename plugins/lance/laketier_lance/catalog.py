@@ -38,7 +38,7 @@ from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
-from laketier_lance.location import BRANCHES, SUFFIX, local_path, table_location
+from laketier_lance.location import BRANCHES, SUFFIX, local_path, refuse_others, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
 from laketier_lance.properties import set_properties
@@ -82,6 +82,7 @@ class LanceCatalog(LakeCatalog):
             info = self.load_table(path)
         except TableNotFound:
             metadata = {TABLE_UUID: uuid.uuid4().hex.encode(), DESCRIPTOR: descriptor_metadata(descriptor)}
+            refuse_others(location)
             make_folders(location)
             self._create(location, descriptor.schema.with_metadata(metadata))
             info = self.load_table(path)

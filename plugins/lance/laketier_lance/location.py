@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.access import access
+from laketier.kit.local_store import LocalStore
 from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, TablePath
 
@@ -67,3 +69,12 @@ def refuse_links(location: str) -> None:
     folder = LocalFolder(local)
     for name in _FOLDERS:
         folder.refuse_links(name)
+
+
+def refuse_others(location: str) -> None:
+    """Raise `IncompatibleTable` where something else than what Lance makes lies in the place of a new table on a local
+    disk: dropping the table would delete it, too."""
+    local = local_path(location)
+    if local is not None:
+        with access("creating the table", where=location):
+            LocalStore(local).refuse_others(frozenset(_FOLDERS))

@@ -141,6 +141,21 @@ def test_a_missing_table_is_not_found(catalog):
             action(path)
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "theirs/notes.txt"])
+def test_a_table_is_not_made_where_something_else_lies(table, catalog, name):
+    """A drop would take it away with the table."""
+    notes = Path(table.location).with_name("other.lance") / name
+    notes.parent.mkdir(parents=True)
+    notes.write_text("theirs")
+    with pytest.raises(IncompatibleTable, match=name.partition("/")[0]):
+        catalog.create_table(TablePath("db", "other"), TableDescriptor(IDS))
+    assert notes.read_text() == "theirs"
+    notes.unlink()
+    if notes.parent.name == "theirs":
+        notes.parent.rename(notes.parent.with_name("_versions"))  # as a creation that was killed leaves it
+    catalog.create_table(TablePath("db", "other"), TableDescriptor(IDS))
+
+
 def test_dropping_removes_the_data(table, catalog):
     table.append(0, 1)
     catalog.drop_table(table.path)
