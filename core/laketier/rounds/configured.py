@@ -90,10 +90,20 @@ class ConfiguredTable:
 
 def open_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
     """Open all sources of a service. Returns them by name. Raises `PluginError`, `ConfigError` and `StorageError`."""
-    return {
-        name: open_log_source(section.type, flatten(section.options), name=name, origin=f"{origin}, sources.{name}")
-        for name, section in service.sources.items()
-    }
+    opened: dict[str, OpenSource] = {}
+    try:
+        for name, section in service.sources.items():
+            options, where = flatten(section.options), f"{origin}, sources.{name}"
+            opened[name] = open_log_source(section.type, options, name=name, origin=where)
+    except BaseException:  # nobody gets those that were opened, which may be processes
+        _close(opened)
+        raise
+    return opened
+
+
+def _close(sources: Mapping[str, OpenSource]) -> None:
+    for each in sources.values():
+        each.close()
 
 
 def open_log(table: ConfiguredTable, sources: Mapping[str, OpenSource]) -> TableLog:
@@ -284,8 +294,7 @@ def list_configured_tables(file: str | Path) -> list[ConfiguredTable]:
     try:
         listed = {name: opened.list_tables() for name, opened in sources.items()}
     finally:
-        for opened in sources.values():
-            opened.close()
+        _close(sources)
     return sorted(configured_tables(service, listed, origin=origin, refused={}), key=lambda table: table.key)
 
 
@@ -301,14 +310,15 @@ def open_configured_table(file: str | Path, name: str) -> tuple[ConfiguredTable,
     known = ""
     for chosen in (named, service.sources):
         sources = open_sources(service.model_copy(update={"sources": chosen}), origin=origin)
-        listed = {source: opened.list_tables() for source, opened in sources.items()}
-        refused: dict[str, tuple[ConfiguredTable, ConfigError]] = {}
-        tables = configured_tables(service, listed, origin=origin, refused=refused)
-        if name in refused:
-            raise refused[name][1]
-        found = [table for table in tables if name in (table.key, str(table.config.table))]
-        if len(found) == 1:
-            return found[0], open_log(found[0], sources)
+        try:
+            tables = _listed_tables(service, sources, name, origin)
+            found = [table for table in tables if name in (table.key, str(table.config.table))]
+            if len(found) == 1:
+                log = open_log(found[0], sources)
+                del sources[found[0].source]  # the log is read from it
+                return found[0], log
+        finally:
+            _close(sources)
         if len(found) > 1:
             raise ConfigError(
                 f"{name!r} is the lake table of {found[0].key} and of {found[1].key}",
@@ -317,3 +327,15 @@ def open_configured_table(file: str | Path, name: str) -> tuple[ConfiguredTable,
             )
         known = ", ".join(sorted(table.key for table in tables)[:10])
     raise ConfigError(f"the service has no table {name!r}", where=origin, fix=f"It has: {known or 'none'}.")
+
+
+def _listed_tables(
+    service: Service, sources: Mapping[str, OpenSource], name: str, origin: str
+) -> list[ConfiguredTable]:
+    """Those of the sources. Raises the error of the one that is named, where it is refused."""
+    listed = {source: opened.list_tables() for source, opened in sources.items()}
+    refused: dict[str, tuple[ConfiguredTable, ConfigError]] = {}
+    tables = configured_tables(service, listed, origin=origin, refused=refused)
+    if name in refused:
+        raise refused[name][1]
+    return tables

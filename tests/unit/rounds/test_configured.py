@@ -382,3 +382,35 @@ def test_sources_that_were_listed_are_closed(logs: Path, monkeypatch: pytest.Mon
     with pytest.raises(ConfigError, match="no answer"):
         list_configured_tables(file)
     assert len(closed) == 4
+
+
+def test_sources_that_nobody_gets_are_closed(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be processes. The log that is opened keeps its own."""
+    file = _file(logs)
+    source = open_log_source("lines", {"path": str(logs / "logs")}, name="lines", origin="the test").source
+    closed: list[object] = []
+    monkeypatch.setattr(type(source), "close", lambda self: closed.append(self))
+    open_configured_table(file, "clicks.orders")
+    assert closed == [], "the other one was not opened"
+    lakes = [{"source": "clicks", "target": "lake.{table}"}]
+    assert open_configured_table(_file(logs, tables=lakes), "lake.orders")[0].source == "clicks"
+    assert len(closed) == 1, "whose table has that lake table is known once both are listed"
+    closed.clear()
+    file = _file(logs)
+    for name, count in (("clicks.nothing", 3), ("clicks.a b", 1)):
+        with pytest.raises(ConfigError):
+            open_configured_table(file, name)
+        assert len(closed) == count, name
+        closed.clear()
+    wrong = [{"source": "clicks", "change-column": "text"}]
+    with pytest.raises(ConfigError, match="needs a primary key"):
+        open_configured_table(_file(logs, tables=wrong), "clicks.orders")
+    assert len(closed) == 1
+    closed.clear()
+    unknown = {
+        "clicks": {"type": "lines", "options": {"path": str(logs / "logs")}},
+        "others": {"type": "lines", "options": {"pth": "unknown"}},
+    }
+    with pytest.raises(ConfigError, match=r"sources\.others"):
+        list_configured_tables(_file(logs, sources=unknown))
+    assert len(closed) == 1
