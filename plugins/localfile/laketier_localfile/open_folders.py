@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.spi import TableInfo, Transform
-from laketier_localfile.file_formats.plain_types import duckdb_columns, spark_type
+from laketier_localfile.file_formats.plain_types import below, duckdb_columns, spark_type
 
 
 def open_folders(table: TableInfo) -> Mapping[str, str]:
@@ -16,7 +16,7 @@ def open_folders(table: TableInfo) -> Mapping[str, str]:
     names of folders: a reader that guesses them takes the text 007 for a number."""
     fields = [field for field in table.descriptor.partition_by if field.transform is Transform.IDENTITY]
     columns = pa.schema([table.schema.field(field.column) for field in fields])
-    files = f"{table.location}/**/*.parquet"
+    files = below(table.location, ".parquet")
     polars = ", ".join(f"{field.name!r}: {_polars(field.type)}" for field in columns)
     casts = [
         f"cast({_quoted(name)} as {spark_type(columns.field(name).type)}) {_quoted(name)}"
@@ -26,7 +26,7 @@ def open_folders(table: TableInfo) -> Mapping[str, str]:
     ]
     return {
         "DuckDB": f"import duckdb; duckdb.sql({_duckdb(files, columns)!r})",
-        "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=True, "
+        "Polars": "import glob, polars; polars.concat([polars.scan_parquet(glob.escape(file), hive_partitioning=True, "
         f"hive_schema={{{polars}}}) for file in glob.glob({files!r}, recursive=True)], "
         "how='diagonal_relaxed').collect()",
         "Spark": "spark.conf.set('spark.sql.sources.partitionColumnTypeInference.enabled', False); "

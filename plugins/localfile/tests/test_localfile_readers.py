@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,6 +19,7 @@ import pytest
 
 from laketier.cli.demo.verify import evaluate
 from laketier.spi import AddColumn, UnsupportedType, WidenColumn, WriteMode
+from laketier_localfile.options import FileFormatName, LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.types import TYPE_TABLE, check_types
 
@@ -239,3 +242,28 @@ def _context() -> Any:
     from laketier.spi import WriterInitContext, new_attempt_id
 
     return WriterInitContext(new_attempt_id())
+
+
+@pytest.mark.parametrize("file_format", list(FileFormatName), ids=str)
+@pytest.mark.parametrize("name", ["a[b]{c}", "st*r", "qu?"])
+def test_the_lines_for_other_readers_read_the_one_folder_that_they_name(
+    tmp_path: Path, make_table: Any, file_format: FileFormatName, name: str
+) -> None:
+    """Readers take some characters of a path for a pattern, which fits no folder, or those of other tables, too."""
+    table = make_table(options=LocalFileOptions(file_format=file_format))
+    for warehouse in ("star", "quo", name):
+        table = replace(table, warehouse=tmp_path / warehouse)
+        table.create()
+        table.round(0)
+    assert table.read_by_others() == {"DuckDB": [0, 1, 2, 3], "Polars": [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize("name", ["a[b]{c}", "st*r"])
+def test_so_do_those_for_columns_in_the_names_of_folders(tmp_path: Path, make_table: Any, name: str) -> None:
+    options = LocalFileOptions(partition_columns_in_files=False)
+    table = make_table(partition_by=("region",), options=options)
+    for warehouse in ("star", name):
+        table = replace(table, warehouse=tmp_path / warehouse)
+        table.create()
+        table.round(0)
+    assert table.read_by_others() == {"DuckDB": [0, 1, 2, 3], "Polars": [0, 1, 2, 3]}

@@ -92,7 +92,7 @@ class ArrowIpc(WholeFileFormat):
         table = f"pyarrow.concat_tables([pyarrow.ipc.open_file(file).read_all() for file in {files}]"
         return {
             "DuckDB": f"import duckdb, glob, pyarrow; duckdb.from_arrow({table}, promote_options='permissive'))",
-            "Polars": f"import glob, polars; polars.concat([polars.read_ipc(file) for file in {files}], "
+            "Polars": f"import glob, polars; polars.concat([polars.read_ipc(glob.escape(file)) for file in {files}], "
             "how='diagonal_relaxed')",
         }
 

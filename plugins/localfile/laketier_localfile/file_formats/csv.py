@@ -91,8 +91,9 @@ class Csv(WholeFileFormat):
         return {
             "DuckDB": f"import duckdb, glob; duckdb.read_csv({files}, header=True, union_by_name=True, "
             f"allow_quoted_nulls=False, dtype={types!r})",
-            "Polars": "import glob, polars; polars.concat([polars.read_csv(file, infer_schema_length=None, "
-            f"schema_overrides={_polars_types(schema)}) for file in {files}], how='diagonal_relaxed')",
+            "Polars": "import glob, polars; polars.concat([polars.read_csv(glob.escape(file), "
+            f"infer_schema_length=None, schema_overrides={_polars_types(schema)}) for file in {files}], "
+            "how='diagonal_relaxed')",
             "Spark": f"spark.read.schema({spark_columns(schema)!r}).option('recursiveFileLookup', True)"
             f".option('pathGlobFilter', {spark_glob(self.lying_suffixes)!r})"
             ".option('header', True).option('enforceSchema', False)"

@@ -77,8 +77,8 @@ class JsonLines(WholeFileFormat):
         return {
             "DuckDB": f"import duckdb, glob; duckdb.read_json({files}, format='newline_delimited', "
             f"columns={duckdb_columns(schema)!r})",
-            "Polars": "import glob, polars; polars.concat([polars.scan_ndjson(file, infer_schema_length=None) "
-            f"for file in {files}], how='diagonal_relaxed').collect()",
+            "Polars": "import glob, polars; polars.concat([polars.scan_ndjson(glob.escape(file), "
+            f"infer_schema_length=None) for file in {files}], how='diagonal_relaxed').collect()",
             "Spark": f"spark.read.schema({spark_columns(schema)!r}).option('recursiveFileLookup', True)"
             f".option('pathGlobFilter', {spark_glob(self.lying_suffixes)!r}).json({location!r})",
         }

@@ -16,6 +16,7 @@ from laketier.kit.parquet_reader import open_parquet, read_batches
 from laketier.kit.rolling import ClosedFile, OpenFile
 from laketier.tables.evolution import logical_schema
 from laketier_localfile.file_formats.interface import Described, FileFormat, Measured, Told, Wanted
+from laketier_localfile.file_formats.plain_types import below
 from laketier_localfile.names import PARQUET
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.parquet import Stats, column_stats, footer_digest, has_bounds
@@ -82,13 +83,14 @@ class Parquet(FileFormat):
 
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
         # Partition columns are in the files with their types, so no reader needs to guess them from folder names.
-        files = f"{location}/**/*.parquet"
+        files = below(location, ".parquet")
         return {
             "DuckDB": f"import duckdb; duckdb.read_parquet({files!r}, hive_partitioning=False, union_by_name=True)",
             # Readers that take the first file's schema for all would lose, or choke on, columns that were added
             # or widened later.
-            "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=False) "
-            f"for file in glob.glob({files!r}, recursive=True)], how='diagonal_relaxed').collect()",
+            "Polars": "import glob, polars; polars.concat([polars.scan_parquet(glob.escape(file), "
+            f"hive_partitioning=False) for file in glob.glob({files!r}, recursive=True)], "
+            "how='diagonal_relaxed').collect()",
             "Spark": "spark.read.option('recursiveFileLookup', True).option('mergeSchema', True)"
             f".parquet({location!r})",
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -27,12 +28,17 @@ _WORDS: list[tuple[str, str, str]] = [
 ]
 
 
+def below(location: str, suffix: str = "") -> str:
+    """The pattern of all files of a table whose names end so. A folder above it may have a bracket in its name."""
+    return f"{glob.escape(location)}/**/*{suffix}"
+
+
 def files_of(location: str, suffixes: Sequence[str]) -> str:
     """Python that lists a table's files, whatever codecs they have. Manifests, and what is staged or superseded, are in
     folders whose names begin with _."""
     start = len(location)
     return (
-        f"[file for file in glob.glob({location + '/**/*'!r}, recursive=True) "
+        f"[file for file in glob.glob({below(location)!r}, recursive=True) "
         f"if file.endswith({tuple(suffixes)!r}) and '/_' not in file[{start}:]]"
     )
 
