@@ -231,6 +231,26 @@ def test_a_pipeline_that_goes_on_meanwhile_is_left_as_it_is(table: MemoryTable, 
     assert (last.forgotten, last.rows, len(table.commits)) == (False, 1, 4 if is_lost else 3)
 
 
+@pytest.mark.parametrize(("change", "is_known"), [*((change, True) for change in CHANGES), ("adopt", False)])
+def test_other_pipelines_may_go_on_meanwhile(table: MemoryTable, change: str, is_known: bool) -> None:
+    """Each of their commits is a conflict, and none is a reason to leave this pipeline as it is."""
+    if is_known:
+        publish(table, 0, 1)
+        publish(table, 1, 2)
+
+    def other() -> None:
+        token = Token("other", "run-1", len([each for each in table.commits if each.startswith("other")]))
+        table.watermarks["other"] = Watermark(token, f"other {token.epoch}")
+        table.commits.append(f"other {token.epoch}")
+        table.version += 1
+
+    table.rivals.extend([other, other, None])
+    CHANGES[change](MemoryFactory(table))
+    assert table.watermarks["other"].token.epoch == 1
+    last = table.watermarks["p"]
+    assert (last.token.epoch, last.forgotten) == (1 if change == "forget" else 0, change == "forget")
+
+
 QUICK = RetryPolicy(conflicts=30, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
 
 
