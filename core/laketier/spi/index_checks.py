@@ -107,8 +107,9 @@ def check_built(plan: IndexPlan, built: Sequence[BuiltIndexPart], *, where: str)
                 why="a task indexed other rows than it was given",
                 fix=_AGAIN,
             )
-    twice = sorted(number for number, times in Counter(each.part.number for each in built).items() if times > 1)
-    if twice or len({each.segment for each in built}) < len(built):
+    numbers, segments = Counter(each.part.number for each in built), Counter(each.segment for each in built)
+    twice = sorted({each.part.number for each in built if numbers[each.part.number] > 1 or segments[each.segment] > 1})
+    if twice:
         raise Refused(
             f"parts {twice} were built twice; nothing was published",
             where=where,

@@ -59,8 +59,7 @@ class And:
     children: tuple[Predicate, ...]
 
     def __post_init__(self) -> None:
-        if any(isinstance(child, And) for child in self.children):
-            object.__setattr__(self, "children", tuple(_flat(self.children, And)))
+        object.__setattr__(self, "children", tuple(_flat(self.children, And)))
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,7 @@ class Or:
     children: tuple[Predicate, ...]
 
     def __post_init__(self) -> None:
-        if any(isinstance(child, Or) for child in self.children):
-            object.__setattr__(self, "children", tuple(_flat(self.children, Or)))
+        object.__setattr__(self, "children", tuple(_flat(self.children, Or)))
 
 
 @dataclass(frozen=True)

@@ -118,3 +118,15 @@ def test_numbers_compare_exactly_whatever_the_type_of_the_column(name: str) -> N
     assert kept(Not(Leaf("v", Op.IN, tuple(literals)))) == [
         repr(value) for value in read if value is not None and value not in literals
     ]
+
+
+@pytest.mark.parametrize("kind", [And, Or])
+def test_the_children_of_children_of_the_same_kind(kind: type[And | Or]) -> None:
+    a, b, c = (Leaf(name, Op.NOT_NULL) for name in "abc")
+    other = Or if kind is And else And
+    assert kind((a, kind((b, kind((c,)))))).children == (a, b, c)
+    assert kind((a, other((b, c)))).children == (a, other((b, c)))
+    assert kind((kind(()), a)).children == (a,)
+    assert kind([a, b]) == kind((a, b))  # type: ignore[arg-type]
+    assert kind(each for each in (a, kind((b,)))) == kind((a, b))  # type: ignore[arg-type]
+    assert hash(kind([a])) == hash(kind((a,)))  # type: ignore[arg-type]

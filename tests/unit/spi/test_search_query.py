@@ -65,6 +65,98 @@ def test_a_query_comes_back_from_json_and_pickles_as_it_was(query: SearchQuery) 
     assert pickle.loads(pickle.dumps(query)) == query  # noqa: S301 - our own bytes
 
 
+def test_queries_are_nested_as_deep_in_json() -> None:
+    deepest: Any = Match("a")
+    with suppress(ConfigError):
+        for _ in range(100):
+            deepest = Boolean(must=(deepest,))
+    for query in (deepest, Hybrid(deepest, Nearest((1.0,)))):
+        assert query_from_json(query_to_json(query)) == query
+    with pytest.raises(ConfigError, match="nested more than 32 deep"):
+        Boost(deepest, "b")  # type: ignore[arg-type]
+    deeper = f'{{"type": "boolean", "must": [{json.dumps(json.loads(query_to_json(deepest))["query"])}]}}'
+    with pytest.raises(ConfigError, match="nested more than 32 deep"):
+        query_from_json(deeper)
+
+
+@pytest.mark.parametrize(
+    ("make", "least", "most"),
+    [
+        (lambda number: Match("a", fuzziness=number), 0, 2),
+        (lambda number: Match("a" * number), 1, 65_536),
+        (lambda number: Phrase("a b", slop=number), 0, 1000),
+        (lambda number: Phrase("a" * number), 1, 65_536),
+        (lambda number: MultiMatch("a" * number, ("a",)), 1, 65_536),
+        (lambda number: Boolean(must=("a",) * number), 1, 1024),
+        (lambda number: Boolean(should=("a",) * bool(number), must_not=("a",) * (number - 1)), 1, 1024),
+        (lambda number: Nearest((1.0,) * number), 1, 65_536),
+        (lambda number: Nearest((1.0,), nprobes=number), 1, 1_000_000),
+        (lambda number: Nearest((1.0,), refine=number), 1, 1000),
+        (lambda number: Nearest((1.0,), ef=number), 1, 100_000),
+        (lambda number: Hybrid("a", Nearest((1.0,)), depth=number), 1, 10_000),
+        (lambda number: SearchRequest(query="a", k=number), 1, 10_000),
+    ],
+)
+def test_the_bounds_of_numbers(make: Any, least: int, most: int) -> None:
+    for number in (least, least + 1, most):
+        assert make(number)
+    for number in (least - 1, most + 1):
+        with pytest.raises(ConfigError):
+            make(number)
+
+
+@pytest.mark.parametrize("factor", [-0.1, math.nan, math.inf, True, "1", None])
+def test_factors_are_finite_numbers(factor: Any) -> None:
+    makes: list[Any] = [
+        lambda value: Match("a", boost=value),
+        lambda value: MultiMatch("a", ("a", "b"), (1.0, value)),
+        lambda value: Boost("a", "b", value),  # type: ignore[arg-type]
+        lambda value: Hybrid("a", Nearest((1.0,)), constant=value),  # type: ignore[arg-type]
+    ]
+    for make in makes:
+        assert make(0)
+        assert make(2.5)
+        with pytest.raises(ConfigError, match=r"(boost|factor|constant) is "):
+            make(factor)
+
+
+def test_texts_and_choices_of_each_query() -> None:
+    for make in (Match, Phrase, lambda text: MultiMatch(text, ("a",))):
+        for text in ("", "  ", "a\0", "\ud800", 7, None):
+            with pytest.raises(ConfigError, match=r"the (text of a )?query"):
+                make(text)  # type: ignore[arg-type]
+    for choose in (lambda operator: Match("a", operator=operator), lambda o: MultiMatch("a", ("a",), operator=o)):
+        assert [choose(each).operator for each in ("or", "and")] == ["or", "and"]
+        with pytest.raises(ConfigError, match="operator is 'AND'"):
+            choose("AND")
+    assert [Nearest((1.0,), metric=each).metric for each in (None, "l2", "cosine", "dot")] == [
+        None,
+        "l2",
+        "cosine",
+        "dot",
+    ]
+    with pytest.raises(ConfigError, match="metric is 'L2'"):
+        Nearest((1.0,), metric="L2")
+
+
+def test_lists_of_any_kind_are_tuples() -> None:
+    """Queries are compared, and keys of what is remembered."""
+    for one, other in (
+        (Nearest([1, 2]), Nearest((1.0, 2.0))),  # type: ignore[arg-type]
+        (Nearest(pa.array([1.0, 2.0]).to_numpy()), Nearest((1.0, 2.0))),  # type: ignore[arg-type]
+        (MultiMatch("a", ["a", "b"], [1, 2]), MultiMatch("a", ("a", "b"), (1, 2))),  # type: ignore[arg-type]
+        (Boolean(["a"], ["b"], ["c"]), Boolean((Match("a"),), (Match("b"),), (Match("c"),))),  # type: ignore[list-item]
+        (Boost("a", "b"), Boost(Match("a"), Match("b"))),  # type: ignore[arg-type]
+    ):
+        assert one == other
+        assert hash(one) == hash(other)
+    assert Nearest([1]).vector == (1.0,)  # type: ignore[arg-type]
+    assert type(Nearest([1]).vector[0]) is float  # type: ignore[arg-type]
+    for vector in ("12", b"12", bytearray(b"12"), 7, None, [[1.0]], [1, "2"], [10**400]):
+        with pytest.raises(ConfigError, match="a vector"):
+            Nearest(vector)  # type: ignore[arg-type]
+
+
 def test_ef_of_the_vector_within_a_query() -> None:
     near = Nearest((1.0,), nprobes=3)
     assert with_ef(near, 9) == Nearest((1.0,), nprobes=3, ef=9)
