@@ -161,6 +161,8 @@ def test_bounds_that_can_be_no_watermark_are_refused(bounds: Any) -> None:
         ([split("a", 3, 9, "x"), split("a", 3, 8, "y")], "rows would be read twice"),
         ([split("a", 3, 9, "x"), split("a", 3, 9, "y"), split("a", 3, 9, "x")], "rows would be read twice"),
         ([split("a", 3, 9), split("a", 3, 9, "y")], "rows would be read twice"),
+        ([split("a", 3, 9, "y"), split("a", 3, 9)], "rows would be read twice"),
+        ([split("a", 3, 9, "x"), split("a", 3, 9, "y"), split("a", 3, 9)], "rows would be read twice"),
         ([split("a", 0, 9)], "rows would be read twice"),
         (PLAN[::-1], "rows would be lost"),
         ([split("a", 3, 10)], r"ends at offset 10 of bucket 'a', and the range at 9"),

@@ -28,9 +28,9 @@ _ABOUT = {
     "delta": "the conformance suite on Delta",
     "iceberg": "the conformance suite on Iceberg",
     "lance": "the conformance suite on Lance",
-    "tiering": "the unit tests of tiering/ and spi/",
-    "spi": "the unit tests of spi/, tiering/ and kit/",
-    "rounds": "the unit tests of rounds/",
+    "tiering": "the unit tests of tiering/, rounds/ and maintenance/",
+    "spi": "the unit tests of spi/, tiering/, kit/ and config/",
+    "rounds": "the unit tests of rounds/ and config/, and those of rounds in tests/integration/sources on localfile",
     **{f"{name}-own": f"the tests of plugins/{name}/tests" for name in ("localfile", "delta", "iceberg", "lance")},
 }
 _NOTES = {
@@ -180,6 +180,29 @@ passed; six lines that argue one; and arguments that set a field to what it is a
 
 Of the 27 survivors the code of 19 was as before at commit 2afb79e5. Our own tests of that commit notice 13 of these, at
 their first tests, and three of the other six are argued. The suite was not asked again.
+""",
+    "tiering": """\
+Seed 211 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 125aeb20. It
+takes the place of a row of November 23, when all 490 mutants that there were had been tried, and the tests had been
+written for them: each that was not argued was noticed, which is no guess of code that came later. Five of the 6
+survivors are of such code: epochs of one process, and files that stay open, which only tests of localfile asked. There
+are 27 tests of these since, written before the survivors were told, and some of a pipeline that is changed beside the
+commits of others, which is the sixth. No sample has met them yet.
+""",
+    "spi": """\
+Seed 211 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 125aeb20. It
+takes the place of a row of November 23 (815 of 919 mutants, 99.2 %), whose tests had been written for these mutants.
+Of the 6 survivors four are of queries and indexes, which came later: how long texts and names may be, how deep queries
+may be nested, and that a list of any kind is a tuple. One is of a clock that tests shift, and one was a condition that
+changed nothing, and is gone. There are 72 tests of their classes since, each bound from both sides, which no
+sample has met yet. Reading found bugs, which are mended: a query in JSON with lists in lists, or with an integer that
+no float holds, was an error of Python's, and two parts of an index with one segment were told as none.
+""",
+    "rounds": """\
+Seed 211 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 125aeb20. It
+takes the place of a row of November 23 (1,104 of 1,105 mutants, 96.7 %). Of the 3 survivors two are argued, one of them
+since. The third took a split without a payload for a part beside one that has some; there is a test of it since.
+Reading found a bug, which is mended: sources that had been opened stayed open where another one could not be.
 """,
     "localfile-own": """\
 Before November 26 only modules directly in the package were taken, so there was no mutant of the file formats and of
