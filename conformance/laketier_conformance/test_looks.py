@@ -21,7 +21,7 @@ from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
-from laketier_conformance.interposed.mounts import ReadOnly
+from laketier_conformance.interposed.mounts import ReadOnly, paths_in
 from laketier_conformance.interposed.runs import Run, spread
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.operations import APPENDS, BESIDE, EXPIRY, OPERATIONS, Asked, Operation, went_well
@@ -226,6 +226,7 @@ def test_a_mount_that_can_only_be_read(
         unproven("mounts that can only be read", "the table is in no local folder")
         return
     _commit(table, new_attempt_id())
+    written = paths_in(folder)
     snapshot, version = table.info.snapshot_id, table.lake.storage.catalog().table_version(table.path)
     asked: dict[str, Any] = {"do": "tell", "table": "db.t", "version": version, "snapshot": snapshot}
     requests = [
@@ -245,7 +246,7 @@ def test_a_mount_that_can_only_be_read(
             for what in ("tables", "rows")
         ]
     opens: dict[str, None] = {}
-    with ReadOnly.of(children(1)[0], table.lake, folder) as mount:
+    with ReadOnly.of(children(1)[0], table.lake, folder, written) as mount:
         for where, lake, request, wanted in requests:
             answer = mount.ask(lake, **request)
             if answer == wanted or "told" not in wanted:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,3 +102,53 @@ def test_a_platform_that_bears_no_forks(lake: Lake, monkeypatch: pytest.MonkeyPa
     children.stop()
     assert answer["outcome"] == "PUBLISHED"
     assert lake.table("db.t").ids == ids_of(0)
+
+
+HANGING = """
+import os, sys, threading, time
+from laketier_conformance.child_forks import forked
+
+held, gone = threading.Lock(), os.pipe()
+held.acquire()
+
+def leaves_a_process():
+    if not os.fork():
+        os.close(gone[1])
+        os.read(gone[0], 1)
+        os._exit(0)
+    return {"rows": 3}
+
+def waits_for_another():
+    threading.Thread(target=held.acquire, daemon=True).start()
+    held.acquire()
+
+def waits_and_goes_on():
+    threading.Timer(0.5, held.release).start()
+    held.acquire()
+    return {"rows": 4}
+
+late = time.monotonic() + 600
+does = {
+    "held": held.acquire, "threads": waits_for_another, "goes on": waits_and_goes_on, "leaves": leaves_a_process,
+    "dies": lambda: os._exit(3), "long": lambda: {"rows": "x" * 10**6},
+}
+for name, do in does.items():
+    found = forked(do, late)
+    print(name, found if name != "long" else len(found["rows"]), time.monotonic() < late)
+print("clock", forked(lambda: time.sleep(600), time.monotonic()))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere than on Linux nothing is forked")
+def test_a_fork_that_hangs_is_told_from_one_that_is_slow() -> None:
+    """By the kernel: no clock says so, unless the kernel does not."""
+    run = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.splitlines() == [
+        "held None True",
+        "threads None True",
+        "goes on {'rows': 4} True",
+        "leaves {'rows': 3} True",
+        "dies {'failed': 'it died'} True",
+        "long 1000000 True",
+        "clock None",
+    ]

@@ -15,16 +15,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from laketier_conformance import test_operations, test_power
+from laketier_conformance.children import Child
 from laketier_conformance.interposed import Effect, Supervisor, why_not
 from laketier_conformance.interposed.effects import is_nowhere
 from laketier_conformance.interposed.locks import OwnLocks
+from laketier_conformance.interposed.mounts import ReadOnly, paths_in
 from laketier_conformance.interposed.runs import Run, TooManySteps
 from laketier_conformance.interposed.sight import Sight
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
+from laketier_conformance.lake import Lake
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
 
@@ -419,3 +423,21 @@ def test_a_task_of_too_many_steps_is_not_shown() -> None:
 def test_a_request_that_had_nothing_left_to_do_is_told(decided: int) -> None:
     run = Run("keep", at=1, steps=[], answer={"done": "expire"})
     assert test_operations.happened_to(run, decided)
+
+
+def test_a_mount_tells_what_writers_left_from_what_a_reader_makes(tmp_path: Path) -> None:
+    """A link that leads nowhere has a name like any file, and no size."""
+    folder, lake = tmp_path / "w", Lake("localfile", str(tmp_path / "w"), {})
+    folder.mkdir()
+    (folder / "link").symlink_to("nowhere")
+    (folder / "empty").touch()
+    mount = ReadOnly(cast("Child", None), lake, folder, paths_in(folder))
+    (folder / "later").touch()
+    for name, makes in (("link", False), ("empty", False), ("later", True), ("none", True)):
+        mount.refused = None
+        assert mount.decide(Effect("openat", (f"{folder}/{name}",))) == errno.EROFS
+        assert mount.refused is not None
+        assert mount.refused[1] is makes, name
+    mount.refused = None
+    assert mount.decide(Effect("mkdir", (f"{folder}/empty",))) == 0
+    assert mount.refused is None

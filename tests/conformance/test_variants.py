@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from laketier_conformance.interposed import why_not
+
 VARIANTS = ["json", "csv", "arrow", "vortex"]
 HARNESS = "laketier_localfile.conformance:Harness"
 SHORT = [
@@ -60,3 +62,24 @@ def test_each_layout_keeps_what_touches_its_folders(name: str, run_suite) -> Non
 @pytest.mark.parametrize("name", [*VARIANTS, *LAYOUTS])
 def test_each_file_format_conforms(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
     variant(name, run_suite)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["still", "reshaped"])
+def test_what_a_series_leaves_to_a_format(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
+    """A log of rows may have nothing to tell of an overwrite of nothing with nothing, whose watermark is stored all the
+    same. A snapshot may have the columns that it had at any time while it was the newest."""
+    run = run_suite(name, ["test_series.py"], offers={name: name}, harnesses={name: f"{name}:Harness"})
+    outcomes = {test: result["outcome"] for test, result in run.report["results"].items()}
+    assert {*outcomes.values()} == {"passed", "refused"}, run.output
+    assert outcomes["test_series.py::test_any_series[partitioned]"] == "passed", run.output
+
+
+@pytest.mark.skipif(why_not() is not None, reason="effects can't be seen here")
+def test_a_reader_may_open_the_lock_file_that_is_there(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """On a mount that can only be read that fails, and the report says so: it is no file of the reader's."""
+    test = "test_looks.py::test_a_mount_that_can_only_be_read"
+    run = run_suite("locked", [test], offers={"locked": "locked"})
+    assert run.outcome(test) == "passed", run.output
+    told = "a reader opens a file to be written, as a database does: EROFS from openat warehouse/db/t.lock"
+    assert told in run.output

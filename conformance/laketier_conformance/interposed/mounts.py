@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,20 +23,20 @@ _MAKES = ("mkdir", "mknod", "link", "symlink")
 
 
 class ReadOnly:
-    """``refused``: the first call of the last request that was refused, and whether it would have left something new:
-    a name, or bytes in a file that had none. A database opens the file that it has to be written, and reads it."""
+    """``refused``: the first call of the last request that was refused, and whether it would have made something that
+    no writer did. A database opens the file that it has to be written, and reads it, or its empty file of locks."""
 
-    def __init__(self, child: Child, lake: Lake, folder: Path) -> None:
-        self._child, self._lake = child, lake
+    def __init__(self, child: Child, lake: Lake, folder: Path, written: Collection[str]) -> None:
+        self._child, self._lake, self._written = child, lake, written
         self._folder = os.path.realpath(folder)
         self.first: dict[str, Any] = {}
         self.refused: tuple[Effect, bool] | None = None
 
     @classmethod
     @contextmanager
-    def of(cls, child: Child, lake: Lake, folder: Path) -> Iterator[ReadOnly]:
-        """``folder``: where the warehouse is."""
-        mount = cls(child, lake, folder)
+    def of(cls, child: Child, lake: Lake, folder: Path, written: Collection[str]) -> Iterator[ReadOnly]:
+        """``folder``: where the warehouse is. ``written``: `paths_in` it, from before anybody only read."""
+        mount = cls(child, lake, folder, written)
         with (
             tempfile.TemporaryDirectory(prefix="mount-") as place,
             Supervisor(mount.decide, Path(place, "s"), change_of) as by,
@@ -62,9 +62,21 @@ class ReadOnly:
         path = effect.on[-1] if effect.on else ""
         if effect.call in (*SYNCS, *SYNC_ALL) or not f"{path}/".startswith(f"{self._folder}/"):
             return 0
-        there = os.path.lexists(path)
-        if (there and effect.call.startswith(_MAKES)) or (not there and effect.call in REMOVES):
+        there, makes = os.path.lexists(path), effect.call.startswith(_MAKES)
+        if (there and makes) or (not there and effect.call in REMOVES):
             return 0  # what it ends in on any mount
         if self.refused is None:
-            self.refused = effect, not there or effect.call.startswith(_MAKES) or os.path.getsize(path) == 0
+            self.refused = effect, not there or makes or _in_full(path) not in self._written
         return errno.EROFS
+
+
+def paths_in(folder: Path) -> frozenset[str]:
+    """All that has a name below a folder."""
+    found = os.walk(os.path.realpath(folder))
+    return frozenset(os.path.join(at, name) for at, folders, files in found for name in (*folders, *files))
+
+
+def _in_full(path: str) -> str:
+    """Without links but for the last name, which may itself be one that leads nowhere."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)

@@ -12,8 +12,9 @@ from itertools import combinations, count
 from laketier_conformance.expect import HarnessFailed, NotShown, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
-from laketier_conformance.series.life import Draw, Life
+from laketier_conformance.series.life import Life
 from laketier_conformance.series.looks import Look
+from laketier_conformance.series.notes import Draw
 from laketier_conformance.series.other_looks import LOOKS
 from laketier_conformance.series.other_steps import OTHERS
 from laketier_conformance.series.shapes import Shape

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
-import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +14,6 @@ from laketier.spi import (
     LakeSource,
     LakeStorage,
     LakeTieringFactory,
-    ScanPlan,
     ScanRequest,
     TableInfo,
     Token,
@@ -31,10 +28,9 @@ from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import QUICK, Lake, Table, finished, read_plan, token
 from laketier_conformance.series.model import Row, State
+from laketier_conformance.series.notes import MOVED, Draw, Landed, Plan, Stretch, Then
 from laketier_conformance.series.shapes import Shape
 
-APPENDED, MOVED, REPLACED, CHANGED, UNSURE = "appended", "moved", "replaced", "changed by others", "unsure"
-"""What commits did to rows: as a log of appended rows tells it."""
 _WIDE = 1 << 40
 """What values of a widened column begin with."""
 
@@ -46,65 +42,6 @@ class Kept(Lake):
     def storage(self) -> LakeStorage:
         """Always the same."""
         return self.open(self.location)
-
-
-@dataclass(frozen=True)
-class Draw:
-    """All that is drawn for one step: it stays the same when other steps are left out. ``at``: its number."""
-
-    at: int
-    seed: int
-
-    @cached_property
-    def dice(self) -> random.Random:
-        """For what does not depend on the table."""
-        return random.Random(self.seed)
-
-    def some(self, among: Iterable[int], count: int) -> list[int]:
-        """Some of these: an id that is there in a shorter series, too, is chosen there, too."""
-        return sorted(among, key=lambda each: zlib.crc32(f"{self.seed} {each}".encode()))[:count]
-
-
-@dataclass
-class Then:
-    """The table as it was once. ``by``: rows, pipeline and epoch of the round that made it. ``ended``: it may be gone.
-    ``after``: the number of steps."""
-
-    snapshot: int
-    state: State
-    after: int
-    by: tuple[int, str | None, int | None] | None = None
-    ended: bool = False
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """What the commits from one version to another did."""
-
-    start: int
-    end: int
-    kind: str
-    rows: Sequence[Row]
-    after: State
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A plan that was made once, and not read since."""
-
-    source: LakeSource
-    plan: ScanPlan
-    state: State
-    after: int
-
-
-@dataclass(frozen=True)
-class Landed:
-    """A commit of ours, and whether it landed."""
-
-    commit: str
-    there: bool
-    after: int
 
 
 @dataclass
@@ -138,7 +75,7 @@ class Life:
         self.abandoned: set[str] = set()
         self.properties: dict[str, str] = {}
         self.factory: LakeTieringFactory[Any] | None = None
-        self.wide, self.feeds, self.versions = False, False, set[str]()
+        self.wide, self.feeds, self.versions = False, False, dict[str, str]()
         if self.shape.feeds and self.lake.declares(Feature.CHANGE_FEED):
             if self.harness.keep_feed is not None:
                 self.harness.keep_feed(self.through.storage, table.info)
@@ -270,18 +207,27 @@ class Life:
         """Of the step that is under way, from 1."""
         return len(self.done) + 1
 
-    def note(self, kind: str, rows: Sequence[Row] = (), by: tuple[int, str | None, int | None] | None = None) -> None:
-        """Something was done: which snapshot and which version there are now."""
+    def note(
+        self,
+        kind: str,
+        rows: Sequence[Row] = (),
+        by: tuple[int, str | None, int | None] | None = None,
+        *,
+        brought: bool = True,
+    ) -> None:
+        """Something was done: which snapshot and which version there are now. ``brought``: whether a row came or went;
+        a commit of a watermark alone need not be told as a change."""
         storage, info = self.seen = self.opened()
-        snapshot = info.snapshot_id
+        snapshot, moves = info.snapshot_id, kind != MOVED and brought
         known = next((then for then in self.past if then.snapshot == snapshot), None)
         if known is not None:
             known.ended = False
+            known.later.append(replace(known.state, columns=self.now.columns))
         elif snapshot is not None:
             self.past.append(Then(snapshot, self.now, self.number, by))
         if self.follows:
             latest = storage.changes(info).versions().latest
-            if kind != MOVED:
+            if moves:
                 assert latest > self.latest, (
                     f"the version after a commit is greater than before it: found {latest} after {self.latest}"
                 )
@@ -289,10 +235,12 @@ class Life:
             self.latest = latest
         version = storage.catalog().table_version(self._path)
         if version is not None:
-            assert kind == MOVED or version not in self.versions, (
+            described = repr((info.table_uuid, info.schema_fingerprint, info.descriptor.properties, snapshot))
+            same = kind == MOVED or (not brought and self.versions.get(version) == described)
+            assert same or version not in self.versions, (
                 f"each commit gives a table another version: found {version!r}, which it had before"
             )
-            self.versions.add(version)
+            self.versions[version] = described
 
     def may_have_ended(self, but: int) -> None:
         """An expiry came, that has to leave so many snapshots."""

@@ -17,8 +17,9 @@ from laketier_conformance import apart
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import finished, read_pinned, read_plan
 from laketier_conformance.oracle import rows_for
-from laketier_conformance.series.life import Draw, Life, Plan
+from laketier_conformance.series.life import Life
 from laketier_conformance.series.model import are_among, compare, compare_columns, values_of
+from laketier_conformance.series.notes import Draw, Plan
 from laketier_conformance.series.shapes import WORDS
 
 _PLANS = 3

@@ -97,13 +97,17 @@ def compare_texts(found: list[str], expected: list[str], what: str) -> None:
         raise AssertionError(f"{what}: {of_rows(found, expected)}")
 
 
-def compare_columns(found: pa.Schema, expected: pa.Schema, what: str) -> None:
-    """The same names in their order, and types that hold the same values."""
-    __tracebackhide__ = True
-    same = found.names == expected.names and all(
+def same_columns(found: pa.Schema, expected: pa.Schema) -> bool:
+    """Whether the names are the same, in their order, and the types hold the same values."""
+    return found.names == expected.names and all(
         alike(one.type, other.type) for one, other in zip(found, expected, strict=True)
     )
-    if not same:
+
+
+def compare_columns(found: pa.Schema, expected: pa.Schema, what: str) -> None:
+    """These are the columns."""
+    __tracebackhide__ = True
+    if not same_columns(found, expected):
         raise AssertionError(f"{what}: expected the columns {told_columns(expected)}, found {told_columns(found)}")
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 
+import pyarrow as pa
+
 from laketier.maintenance.orphans import list_orphans
 from laketier.spi import (
     CHANGE_TYPE,
@@ -20,9 +22,10 @@ from laketier.spi import (
 )
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import read_plan
-from laketier_conformance.series.life import APPENDED, CHANGED, REPLACED, UNSURE, Draw, Life, Then
+from laketier_conformance.series.life import Life
 from laketier_conformance.series.looks import ROWS, Look
 from laketier_conformance.series.model import compare, compare_columns, compare_texts, in_order, values_of
+from laketier_conformance.series.notes import APPENDED, CHANGED, REPLACED, UNSURE, Draw, Then
 
 _ALL = 1 << 20
 _KEPT = 4
@@ -40,8 +43,13 @@ def _is_as_it_was(life: Life, then: Then, listed: set[int] | None) -> None:
             f"{told}: expected its rows, as nobody ended it, found SnapshotNotFound"
         )
         return
-    compare_columns(found.schema, then.state.schema, f"the columns of {told}")
-    compare(values_of(found), then.state.values(then.state.rows), told)
+    _are_rows_of(found, then, told)
+
+
+def _are_rows_of(found: pa.Table, then: Then, told: str) -> None:
+    state = then.as_read(found.schema)
+    compare_columns(found.schema, state.schema, f"the columns of {told}")
+    compare(values_of(found), state.values(state.rows), told)
 
 
 def _snapshots(life: Life, draw: Draw) -> None:
@@ -67,7 +75,7 @@ def _moments(life: Life, draw: Draw) -> None:
         then = known[snapshot]
         found = life.read(source, as_of=at[snapshot])
         told = f"the moment of snapshot {snapshot}, which came with step {then.after}"
-        compare(values_of(found), then.state.values(then.state.rows), told)
+        _are_rows_of(found, then, told)
 
 
 def _history(life: Life, _: Draw) -> None:

@@ -21,8 +21,9 @@ from laketier.tiering import TieringRound
 from laketier_conformance import foreign
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import QUICK
-from laketier_conformance.series.life import CHANGED, MOVED, Draw, Life
+from laketier_conformance.series.life import Life
 from laketier_conformance.series.model import Column, named
+from laketier_conformance.series.notes import CHANGED, MOVED, Draw
 from laketier_conformance.series.steps import Step
 
 _MOST_COLUMNS = 7

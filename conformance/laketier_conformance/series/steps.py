@@ -24,8 +24,9 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import QUICK, read_plan, token
-from laketier_conformance.series.life import APPENDED, REPLACED, UNSURE, Draw, Landed, Life
+from laketier_conformance.series.life import Life
 from laketier_conformance.series.model import Row, named
+from laketier_conformance.series.notes import APPENDED, REPLACED, UNSURE, Draw, Landed
 
 APPEND, OVERWRITE, UPSERT = WriteMode.APPEND, WriteMode.OVERWRITE, WriteMode.UPSERT
 _LARGE, _MANY = 800, 9
@@ -88,10 +89,10 @@ def _round(
     rows = [row for task in tasks for row in task]
     if mode is OVERWRITE:
         life.set(replace(life.now, rows=tuple(rows)))
-        life.note(REPLACED if before.rows else UNSURE, by=by)
+        life.note(REPLACED if before.rows else UNSURE, by=by, brought=bool(before.rows or rows))
         return f"overwritten: {_came(tasks, by)}"
     life.set(life.now.plus(rows))
-    life.note(APPENDED, rows, by)
+    life.note(APPENDED, rows, by, brought=bool(rows))
     since = ", by a driver that began before" if old else ""
     return f"{_came(tasks, by)}{since}"
 

@@ -14,6 +14,7 @@ from ducklake_lake.table import Version, found, load, load_newest, missing, nami
 from ducklake_lake.types import check, to_sql
 from laketier import spi
 from laketier.kit.durable import make_directories
+from laketier.kit.looks import is_folder, is_there
 
 # Columns that DuckLake makes up for each table. `read` needs the first.
 TAKEN = {"filename", "file_row_number", "rowid", "snapshot_id"}
@@ -39,7 +40,7 @@ class Catalog(spi.LakeCatalog):
         columns = ", ".join(column(each) + ("" if each.nullable else " NOT NULL") for each in schema)
         self.lake.make()
         place = self.lake.folder / "data" / path.database / path.table
-        if place.exists() and not place.is_dir():
+        if is_there(place) and not is_folder(place):
             raise spi.IncompatibleTable(
                 f"DuckLake can't have a table {path}",
                 where=str(place),
@@ -118,7 +119,7 @@ class Catalog(spi.LakeCatalog):
         self._change(drop, path)
 
     def list_tables(self, database: str | None = None) -> list[spi.TablePath]:
-        if not self.lake.file.exists():
+        if not is_there(self.lake.file):
             return []
         with naming_damage(self.lake), self.lake.transaction() as session:
             rows = session.run(

@@ -17,6 +17,7 @@ import duckdb_extension_ducklake
 import duckdb_extension_sqlite_scanner
 
 from laketier.kit.durable import fsync_directory, fsync_file, make_directories
+from laketier.kit.looks import is_there
 
 # SQLite's log, whose readers hold up no writer, and which is durable with each commit.
 OPTIONS = "META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 60000"
@@ -44,7 +45,7 @@ class Lake:
     @contextmanager
     def open(self) -> Iterator[Session]:
         """The lake, outside of a transaction. Raises `NoLake`."""
-        if not self.file.exists():
+        if not is_there(self.file):
             raise NoLake(f"there is no {self.file}")
         with _engine(os.getpid()).session(self.file) as session:
             yield session
@@ -68,7 +69,7 @@ class Lake:
 
     def make(self) -> None:
         """Make the lake if there is none. It gets its name when it is complete, so of two makers one wins."""
-        if self.file.exists():
+        if is_there(self.file):
             return
         make_directories(self.folder / "data")
         draft = Lake(self.folder / f".{uuid.uuid4().hex}")

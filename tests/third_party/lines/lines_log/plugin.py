@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.kit.looks import is_folder, is_there, names_in
 from laketier.registry import hookimpl
 from laketier.spi import (
     BadRecord,
@@ -57,7 +58,7 @@ class LinesLog(TableLog):
     def bounds(self) -> Mapping[str, BucketBounds]:
         expired = _describe(self.folder).get("expired", {})
         found = {}
-        for path in sorted(self.folder.glob("*.jsonl")):
+        for path in sorted(self.folder / name for name in names_in(self.folder) if name.endswith(".jsonl")):
             with path.open("rb") as file:
                 lines = sum(1 for line in file if line.endswith(b"\n"))
             found[path.stem] = BucketBounds(expired.get(path.stem, 0), lines, int(os.stat(path).st_mtime * 1000))
@@ -123,11 +124,11 @@ class LinesSource(LogSource):
         self._root = root
 
     def list_tables(self) -> Sequence[str]:
-        return sorted(path.parent.name for path in self._root.glob("*/table.json"))
+        return sorted(name for name in names_in(self._root) if is_there(self._root / name / "table.json"))
 
     def open(self, name: str, options: Any) -> TableLog:
         folder = self._root / name
-        if not (folder / "table.json").exists():
+        if not is_there(folder / "table.json"):
             raise TableNotFound(f"there is no table {name!r}", where=str(self._root))
         described = _describe(folder)
         schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in described["columns"].items()])
@@ -167,7 +168,7 @@ class LinesPlugin(LogSourcePlugin):
 
     def create_source(self, config: LogSourceConfig) -> LogSource:
         root = Path(config.options.path)
-        if not config.options.path or not root.is_dir():
+        if not config.options.path or not is_folder(root):
             raise ConfigError(f"{str(root)!r} is not a folder", where=config.name, fix="Set options.path.")
         return LinesSource(root)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from laketier import spi
 from laketier.kit import durable
+from laketier.kit.looks import is_link, is_there
 from sqlite_lake.values import check_types
 
 FORMAT = "sqlite"
@@ -165,7 +166,7 @@ class Catalog(spi.LakeCatalog):
 
     @contextmanager
     def _reading(self, path: spi.TablePath) -> Iterator[sqlite3.Connection]:
-        if not self.database.path.exists():
+        if not is_there(self.database.path):
             raise _missing(self.warehouse, path)
         with self.database.connected() as sql:
             yield sql
@@ -205,11 +206,11 @@ class Catalog(spi.LakeCatalog):
             sql.execute(f"DROP TABLE {quoted(str(path))}")
             for table in ("laketier_table", "laketier_watermark", "laketier_commit"):
                 sql.execute(f"DELETE FROM {table} WHERE uuid = ?", (found.table_uuid,))
-        if not Path(found.location).is_symlink():
+        if not is_link(found.location):
             shutil.rmtree(found.location, ignore_errors=True)
 
     def list_tables(self, database: str | None = None) -> list[spi.TablePath]:
-        if not self.database.path.exists():
+        if not is_there(self.database.path):
             return []
         with self.database.connected() as sql:
             there = "SELECT 1 FROM sqlite_master WHERE name = 'laketier_table'"
