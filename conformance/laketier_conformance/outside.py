@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 from laketier_conformance import apart
 from laketier_conformance.lake import Lake, Table, ids_of, token
 
+_PARTS = 4
+"""A database has a log of one kind or another, and memory that its users share."""
 LONG_AGO = 1_000_000_000
 """Seconds since the epoch: older than any grace period."""
 
@@ -86,6 +88,17 @@ def local_folder(location: str) -> Path | None:
     return path if path.is_dir() else None
 
 
+def is_on_disk(location: str) -> bool:
+    """Whether it is a path or a `file:` URI of a folder on this machine's disk, or of a file, as a database may be."""
+    parts = urlsplit(location)
+    return parts.scheme in ("", "file") and Path(unquote(parts.path) if parts.scheme else location).exists()
+
+
+def files_below(folder: Path) -> list[Path]:
+    """All files, whatever they are of."""
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 def sibling(folder: Path, table: str, name: str) -> Path | None:
     """Where a table ``name`` would lie, if each has a folder that is named by it, as ``t`` or ``t-of-db`` are. None
     where the name of the ``table`` at this folder is no word of its own in that of the folder, or not just one; and
@@ -106,17 +119,27 @@ def kind(root: Path, file: Path) -> str:
 
 def contents(root: Path | None) -> dict[Path, bytes]:
     """Of all files below."""
-    return {} if root is None else apart.read_all([path for path in root.rglob("*") if path.is_file()])
+    return {} if root is None else apart.read_all(files_below(root))
 
 
-def append_and_tell(table: Table, epoch: int) -> set[bytes]:
-    """Publish an epoch. What its task's files hold, whatever they are called later; nothing of a task without files."""
+def left_by(table: Table, epoch: int) -> dict[str, bytes]:
+    """Publish an epoch. What its task made or wrote to, and what these files held before the commit, whatever they are
+    called later. Nothing of a task that has no files."""
     root = Path(table.lake.location)
-    before = table.lake.files()
+    before = apart.read_all({str(root / name) for name in table.lake.files()})
     staged = table.staged(ids_of(epoch))
-    found = set(apart.read_all([root / name for name in table.lake.files() - before]).values())
+    after = apart.read_all({str(root / name) for name in table.lake.files()})
     table.commit([staged], token(epoch))
-    return found
+    return {path: holds for path, holds in after.items() if before.get(path) != holds}
+
+
+def in_parts(paths: Collection[str], among: Collection[str]) -> list[str]:
+    """Files, of which a few are one whose names begin with that of another one beside them: as a database has it."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        first = [each for each in among if path.startswith((f"{each}-", f"{each}.")) and "/" not in path[len(each) :]]
+        found.setdefault(min(first, key=len, default=path), []).append(path)
+    return [path for first, parts in found.items() for path in ([first] if len(parts) <= _PARTS else parts)]
 
 
 def restore(root: Path | None, whole: dict[Path, bytes]) -> None:

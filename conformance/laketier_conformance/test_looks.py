@@ -25,7 +25,7 @@ from laketier_conformance.interposed.mounts import ReadOnly, paths_in
 from laketier_conformance.interposed.runs import Run, spread
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.operations import APPENDS, BESIDE, EXPIRY, OPERATIONS, Asked, Operation, went_well
-from laketier_conformance.outside import local_folder, sibling
+from laketier_conformance.outside import files_below, is_on_disk, local_folder, sibling
 from laketier_conformance.seen import seen
 
 ANSWERS = (
@@ -38,6 +38,7 @@ its user to restore a backup."""
 ERRORS = (errno.EIO, errno.EACCES, errno.ESTALE, errno.EMFILE)
 """What a look ends in. The second is one that listings, globs and libraries like to pass over; the third comes from
 servers of files, whose users like to take it for an absence; the last from a process that has too many files open."""
+NO_FILE = "no file of the table is in the folder that `setup` got"
 TIMES = 3
 """So many times the steps of `--lake-steps` are tried: a look that fails costs less than a kill."""
 
@@ -57,6 +58,7 @@ TIMES = 3
 def test_a_look_at_a_table_fails(
     what: str,
     table: Table,
+    folder: Path,
     looks: Callable[[], AbstractContextManager[Looks]],
     unproven: Callable[[str, str], None],
     pytestconfig: pytest.Config,
@@ -64,8 +66,8 @@ def test_a_look_at_a_table_fails(
     """Readers get all rows or an error, and so does whoever asks for the watermark and a commit, the history, the
     tables of the warehouse or its orphans. What was known of a table is not taken for what it is."""
     _ask(what, table, table.info.snapshot_id)  # a format without it refuses here
-    if local_folder(table.info.location) is None:
-        unproven("looks that fail", "the table is in no local folder")
+    if not files_below(folder):
+        unproven("looks that fail", NO_FILE)
         return
     commit = new_attempt_id()
     _commit(table, commit)
@@ -145,6 +147,7 @@ def _is_the_same(what: str, found: Any, expected: Any, told: str) -> None:
 def test_a_look_of_an_operation_fails(
     operation: Operation,
     lake: Lake,
+    folder: Path,
     looks: Callable[[], AbstractContextManager[Looks]],
     unproven: Callable[[str, str], None],
     pytestconfig: pytest.Config,
@@ -153,8 +156,8 @@ def test_a_look_of_an_operation_fails(
     lake.create(name=BESIDE).append(0)
     beside = seen(lake, BESIDE)
     first = Asked.of(operation, lake, 0)
-    if local_folder(lake.table(BESIDE).info.location) is None:
-        unproven("looks that fail", "the table is in no local folder")
+    if not files_below(folder):
+        unproven("looks that fail", NO_FILE)
         return
     with looks() as looked:
         whole = looked.ask(**first.request)
@@ -222,8 +225,8 @@ def test_a_mount_that_can_only_be_read(
 ) -> None:
     """Who only looks makes no lock file, no folder and no mark, in a warehouse that is there and in one that is not. A
     database that opens its file to be written is told in the report: it may have to."""
-    if local_folder(table.info.location) is None:
-        unproven("mounts that can only be read", "the table is in no local folder")
+    if not files_below(folder):
+        unproven("mounts that can only be read", NO_FILE)
         return
     _commit(table, new_attempt_id())
     written = paths_in(folder)
@@ -234,7 +237,7 @@ def test_a_mount_that_can_only_be_read(
         for what, needs in READS.items()
         if table.lake.declares(*needs)
     ]
-    if local_folder(table.lake.location) is not None:
+    if is_on_disk(table.lake.location):
         nowhere, like_it = (replace(table.lake, location=str(folder / name)) for name in ("nowhere", "like-it"))
         requests += [
             (

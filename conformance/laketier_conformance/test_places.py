@@ -24,7 +24,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, goes_well, refused, told
 from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.outside import append_and_tell, everything, local_folder, sibling, touched
+from laketier_conformance.outside import everything, left_by, local_folder, sibling, touched
 
 NOTHING = {"empty": "", "blanks": "  ", "scheme": "file:"}
 
@@ -194,7 +194,7 @@ def test_a_table_that_was_moved_is_read_where_it_is(lake: Lake, unproven: Callab
     if _is_known_elsewhere(table, replace(lake, location=str(home / "elsewhere"))):
         unproven("a table that was moved", "the catalog of its tables is not in its folder")
         return
-    staged = append_and_tell(table, 0)
+    staged = {*left_by(table, 0).values()}
     apart.copy(here.location, moved.location)
     there = moved.table("db.t")
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+from laketier_conformance.outside import in_parts
 from laketier_conformance.test_bits import test_a_bit_of_a_file_has_another_value as flips
 
 
@@ -16,5 +17,15 @@ def test_a_folder_without_a_file_is_told(tmp_path: Path) -> None:
     def nobody(_: int) -> NoReturn:
         raise AssertionError("a process is asked for, and there is nothing to damage")
 
-    flips(table, nobody, lambda *words: told.append(words))
-    assert told == [("damaged files", "the table's folder has no file")]
+    flips(table, tmp_path, nobody, lambda *words: told.append(words))
+    assert told == [("damaged files", "no file of the table is in the folder that `setup` got")]
+
+
+def test_parts_of_a_database_are_one_file() -> None:
+    """Its log and its shared memory; not the files of a folder that has its name, and no long list of versions."""
+    versions = [f"t.{number}" for number in range(9)]
+    there = {f"w/{name}" for name in ("lake.db", "lake.db-wal", "lake.db.x/1", "t", "t1", *versions)}
+    assert in_parts({"w/lake.db-wal", "w/lake.db"}, there) == ["w/lake.db"]
+    assert in_parts({"w/lake.db-wal"}, there) == ["w/lake.db"]
+    assert sorted(in_parts({"w/lake.db", "w/lake.db.x/1", "w/t1"}, there)) == ["w/lake.db", "w/lake.db.x/1", "w/t1"]
+    assert len(in_parts({f"w/{name}" for name in versions}, there)) == 9

@@ -83,3 +83,19 @@ def test_a_reader_may_open_the_lock_file_that_is_there(run_suite) -> None:  # ty
     assert run.outcome(test) == "passed", run.output
     told = "a reader opens a file to be written, as a database does: EROFS from openat warehouse/db/t.lock"
     assert told in run.output
+
+
+@pytest.mark.skipif(why_not() is not None, reason="effects can't be seen here")
+def test_a_database_in_one_file_is_asked_what_others_are(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """No table of it has a folder, and while it is open it has three files, which a task that reads opens."""
+    tests = {
+        "test_bits.py::test_a_bit_of_a_file_has_another_value": "passed",
+        "test_executors.py::test_an_executor_opens_no_metadata": "passed",
+        "test_looks.py::test_a_look_at_a_table_fails[rows]": "passed",
+        "test_looks.py::test_a_mount_that_can_only_be_read": "passed",
+    }
+    run = run_suite("one-file", list(tests), offers={"one-file": "one_file"})
+    assert {test: run.outcome(test) for test in tests} == tests, run.output
+    told = [line for line in run.output.splitlines() if "declared, not shown" in line]
+    assert len(told) == 1, run.output
+    assert "metadata that executors read" in told[0], run.output
