@@ -329,7 +329,7 @@ RULES = (
         "object-stores",
         "In an object store the contract is the same, though requests fail, answers are lost and processes die.",
         "docs/authors/depth.md#object-stores",
-        ("test_object_stores.py", "test_store_faults.py"),
+        ("test_object_stores.py", "test_store_faults.py", "test_late_stores.py"),
     ),
     Rule(
         "spark",

@@ -50,7 +50,7 @@ OF_LAYOUTS = (
 )
 """Nor has it buckets or transforms: these are about local files."""
 OF_SERIES = ("test_series.py::",)
-IN_A_STORE = ("test_object_stores.py::", "test_store_faults.py::")
+IN_A_STORE = ("test_object_stores.py::", "test_store_faults.py::", "test_late_stores.py::")
 """Local files are the correct ones here, and each run of the suite on them shows it: the small format has no stores."""
 HELPERS = {
     "in_a_bucket",

@@ -34,6 +34,8 @@ class Fault(Enum):
     REFUSED = "answered 412 although nothing was there"
     DENIED = "answered 403"
     CUT = "its connection closed before its effect"
+    LATE = "its connection closed, and its effect came when the call was over"
+    KEPT = "answered 200, with an error for each object, none of which was deleted"
 
 
 _ANSWERS = {
@@ -83,13 +85,22 @@ class Sent:
         return self.method not in ("GET", "HEAD")
 
     @property
+    def deletes_many(self) -> bool:
+        """Whether it names objects that shall go."""
+        return self.method == "POST" and "delete" in parse_qs(urlsplit(self.target).query, keep_blank_values=True)
+
+    @property
     def told(self) -> str:
         """For messages."""
         return f"{self.what} of {self.key or 'the bucket'}{' on a condition' if self.is_conditional else ''}"
 
     def can(self, fault: Fault) -> bool:
         """Whether a store may answer so."""
-        return fault is not Fault.REFUSED or self.is_conditional
+        return {
+            Fault.REFUSED: self.is_conditional,
+            Fault.KEPT: self.deletes_many,
+            Fault.LATE: self.method == "PUT",
+        }.get(fault, True)
 
 
 Decide = Callable[[Sent], Fault | None]
@@ -107,6 +118,7 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self.seen: Counter[str] = Counter()
         self.faults: Counter[Fault] = Counter()
+        self._late: list[Sent] = []
         self.page: int | None = None
         """So many keys are in one page of a listing. A store that checks signatures does not take it."""
 
@@ -142,6 +154,21 @@ class Proxy:
                 self.faults[fault] += 1
         return fault
 
+    def keep(self, sent: Sent) -> None:
+        """It arrives when somebody says `let_arrive`."""
+        with self._lock:
+            self._late.append(sent)
+
+    def let_arrive(self) -> int:
+        """What was kept gets to the store, in its order, whoever waits for it no more. How many requests that were."""
+        with self._lock:
+            late, self._late = self._late, []
+        store = self.connect()
+        for sent in late:
+            _handed_on(store, sent, None)
+        store.close()
+        return len(late)
+
     def connect(self) -> http.client.HTTPConnection:
         """To the store."""
         kind = http.client.HTTPSConnection if self._to.scheme == "https" else http.client.HTTPConnection
@@ -172,10 +199,12 @@ class _Connection(socketserver.StreamRequestHandler):
         try:
             while (sent := self._sent()) is not None:
                 fault = self.server.proxy.decided(sent)
-                if fault is Fault.CUT:
+                if fault is Fault.LATE:
+                    self.server.proxy.keep(sent)
+                if fault in (Fault.CUT, Fault.LATE):
                     return
                 is_done = fault is None or fault in _AFTER
-                answer = self._handed_on(store, sent) if is_done else b""
+                answer = _handed_on(store, sent, self.server.proxy.page) if is_done else b""
                 if fault is Fault.SILENCE:
                     time.sleep(SILENCE_SECONDS)
                 if fault in (Fault.RESET, Fault.SILENCE):
@@ -220,25 +249,26 @@ class _Connection(socketserver.StreamRequestHandler):
                 return b"".join(pieces)
             pieces.append(piece)
 
-    def _handed_on(self, store: http.client.HTTPConnection, sent: Sent) -> bytes:
-        page, target = self.server.proxy.page, sent.target
-        if page is not None and sent.what == "LIST":
-            target = f"{_MAX_KEYS.sub('', target)}&max-keys={page}"
-        store.putrequest(sent.method, target, skip_host=True, skip_accept_encoding=True)
-        for name, value in sent.headers.items():
-            if name != "connection":
-                store.putheader(name, value)
-        store.endheaders(sent.body or None)
-        with store.getresponse() as answer:
-            body = answer.read()
-            # One that is kept, and that the store closed meanwhile, would look like a fault that nobody decided on.
-            store.close()
-            head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
-            length = answer.headers.get("Content-Length") if sent.method == "HEAD" else str(len(body))
-            head += [f"{name}: {value}" for name, value in answer.headers.items() if name.lower() not in _OF_A_HOP]
-        if length is not None and answer.status not in (204, 304):
-            head.append(f"Content-Length: {length}")
-        return "\r\n".join([*head, "", ""]).encode("latin-1") + body
+
+def _handed_on(store: http.client.HTTPConnection, sent: Sent, page: int | None) -> bytes:
+    target = sent.target
+    if page is not None and sent.what == "LIST":
+        target = f"{_MAX_KEYS.sub('', target)}&max-keys={page}"
+    store.putrequest(sent.method, target, skip_host=True, skip_accept_encoding=True)
+    for name, value in sent.headers.items():
+        if name != "connection":
+            store.putheader(name, value)
+    store.endheaders(sent.body or None)
+    with store.getresponse() as answer:
+        body = answer.read()
+        # One that is kept, and that the store closed meanwhile, would look like a fault that nobody decided on.
+        store.close()
+        head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+        length = answer.headers.get("Content-Length") if sent.method == "HEAD" else str(len(body))
+        head += [f"{name}: {value}" for name, value in answer.headers.items() if name.lower() not in _OF_A_HOP]
+    if length is not None and answer.status not in (204, 304):
+        head.append(f"Content-Length: {length}")
+    return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
 _MAX_KEYS = re.compile(r"&max-keys=\d+|(?<=\?)max-keys=\d+&")
@@ -246,8 +276,13 @@ _OF_A_HOP = ("connection", "content-length", "keep-alive", "transfer-encoding")
 
 
 def _refusal(fault: Fault, sent: Sent) -> bytes:
-    status, code, message = _ANSWERS[fault]
-    text = f"<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
-    body = text.encode()
+    status, code, message = (200, "OK", "") if fault is Fault.KEPT else _ANSWERS[fault]
+    text = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    if fault is Fault.KEPT:
+        _, denied, why = _ANSWERS[Fault.DENIED]
+        keys = re.findall("<Key>(.*?)</Key>", sent.body.decode(), re.DOTALL)
+        errors = (f"<Error><Key>{k}</Key><Code>{denied}</Code><Message>{why}</Message></Error>" for k in keys)
+        text = f'<DeleteResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{"".join(errors)}</DeleteResult>'
+    body = f"<?xml version='1.0' encoding='UTF-8'?>{text}".encode()
     head = f"HTTP/1.1 {status} {code}\r\nContent-Type: application/xml\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + (b"" if sent.method == "HEAD" else body)
