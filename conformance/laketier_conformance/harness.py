@@ -30,6 +30,8 @@ arguments) with any of these:
 - ``text_options: Mapping[str, Any]``: settings by which a full-text index (`IndexKind.INVERTED`) of the format keeps
   each word of a text, in lower case and otherwise as it is, and where it stands. Without it the format's own settings
   count.
+- ``option_sets: Sequence[Mapping[str, str]]``: options (those below ``lake.<format>.``) that belong together, or whose
+  values the suite can't know, such as a column of ``id``, ``name`` and ``value``: a table under each has the same rows.
 - ``vector_options: Mapping[str, Mapping[str, Any]]``: by kind of index of vectors (``ivf-flat``), settings that fit 150
   vectors of four numbers. Without them the format's own settings count.
 
@@ -43,7 +45,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -74,6 +76,7 @@ _MEMBERS = (
     "dates_by",
     "text_options",
     "vector_options",
+    "option_sets",
 )
 
 
@@ -144,6 +147,15 @@ class Harness:
                 str(kind): dict(options)
                 for kind, options in (getattr(self._supplied, "vector_options", None) or {}).items()
             }
+
+    @property
+    def option_sets(self) -> Sequence[Mapping[str, str]]:
+        """Empty when the author gave none."""
+        with _blamed("option_sets"):
+            return [
+                {str(key): str(value) for key, value in each.items()}
+                for each in getattr(self._supplied, "option_sets", None) or ()
+            ]
 
     @property
     def roll_back(self) -> Hook | None:

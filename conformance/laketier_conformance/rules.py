@@ -66,6 +66,12 @@ RULES = (
         ("test_secrets.py",),
     ),
     Rule(
+        "options",
+        "An option changes how rows are kept, never the rows; one that does not fit is refused by its key, at once.",
+        "docs/authors/depth.md#options-and-properties",
+        ("test_options.py",),
+    ),
+    Rule(
         "catalog",
         "Creating, changing and dropping a table is idempotent, and leaves other tables alone.",
         _CATALOG,

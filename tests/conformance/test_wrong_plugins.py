@@ -81,6 +81,7 @@ HELPERS = {
     "rolling",
     "updating",
     "sequenced",
+    "optioned",
     "lasting",
     "correctly_lasting",
 }

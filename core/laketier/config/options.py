@@ -16,6 +16,8 @@ from laketier.spi import ConfigError, Passthrough, Secret
 
 _ANY = "<key>"
 """The last part of the key of a `Passthrough` in the reference. The library defines it."""
+LARGEST = 2**63 - 1
+"""An integer that is greater, or less than its negative, is refused: no library of a format takes it."""
 _FIELD = "option_"
 """The prefix of the model's fields, as an option may have the name of a method of pydantic's models."""
 
@@ -71,11 +73,12 @@ def _model_of(options_type: Any) -> type[TextKeys]:
             told["default"] = each.default
         elif each.default_factory is not dataclasses.MISSING:
             told["default_factory"] = each.default_factory
-        fields[_FIELD + each.name] = (_from_text(hints[each.name], key, each.metadata.get("least")), Field(**told))
+        bounds = each.metadata.get("least"), each.metadata.get("most")
+        fields[_FIELD + each.name] = (_from_text(hints[each.name], key, *bounds), Field(**told))
     return create_model(options_type.__name__, __base__=TextKeys, **fields)
 
 
-def _from_text(kind: Any, key: str, least: float | None) -> Any:
+def _from_text(kind: Any, key: str, least: float | None, most: float | None) -> Any:
     """An annotation of type ``kind`` that also takes text."""
     plain = without_none(kind)
     if plain is Passthrough:
@@ -87,12 +90,17 @@ def _from_text(kind: Any, key: str, least: float | None) -> Any:
         return Annotated[kind, BeforeValidator(lambda value: members.get(str(value).strip().lower(), value))]
     if plain is str:
         return kind
+    greatest = LARGEST if plain is int and most is None else most
     if plain is int and key.endswith("bytes"):
         kind = Annotated[ByteSize if plain is kind else ByteSize | None, AfterValidator(_as_int)]
 
     def check(value: Any) -> Any:
         if least is not None and value is not None and not value >= least:  # a NaN is not
             raise Unfit("is too small", fix=f"Set it to {least} or more.", typed=value)
+        if greatest is not None and value is not None and not value <= greatest:
+            raise Unfit("is too large", fix=f"Set it to {greatest} or less.", typed=value)
+        if plain is int and value is not None and value < -LARGEST:
+            raise Unfit("is too small", fix=f"Set it to {-LARGEST} or more.", typed=value)
         return value
 
     return Annotated[kind, STRIPPED, AfterValidator(check)]

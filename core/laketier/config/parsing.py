@@ -17,6 +17,7 @@ from laketier.config.problems import together
 from laketier.config.references import FromEnvironment
 from laketier.config.suggest import did_you_mean, is_near_miss
 from laketier.spi import ConfigError, Secret
+from laketier.spi.redaction import HIDDEN, is_secret
 
 
 def dashed(name: str) -> str:
@@ -133,12 +134,13 @@ def _problem(model: type[Keys], first: ErrorDetails, origin: str, prefix: str) -
     if isinstance(cause, ConfigError) and not isinstance(first["input"], FromEnvironment):
         return ConfigError(cause.what, where=cause.where or f"{origin}, {key}", why=cause.why, fix=cause.fix)
     if isinstance(cause, Unfit):
-        shown = _shown(first["input"], first["type"]) if cause.typed is None else repr(cause.typed)
+        typed = first["input"] if cause.typed is None else cause.typed
+        shown = _shown(typed, first["type"] if cause.typed is None else "", place)
         return ConfigError(f"{key} = {shown} {cause.what}", where=origin, why=cause.why, fix=cause.fix)
     what = "does not fit" if field is None else _what(field.annotation, field, first["type"])
     is_told = isinstance(cause, ConfigError) or first["type"] in _CHOICES
     why = None if is_told else first["msg"].removeprefix("Value error, ")
-    shown = _shown(first["input"], first["type"])
+    shown = _shown(first["input"], first["type"], place)
     return ConfigError(f"{key} = {shown} {what}", where=origin, why=why and why[:1].lower() + why[1:],
                        fix=_meant(model, place))  # fmt: skip
 
@@ -154,8 +156,11 @@ def _what(annotation: Any, field: FieldInfo, trouble: str) -> str:
     return f"is not {type_name(annotation, field)}" if is_plain else "does not fit"
 
 
-def _shown(value: Any, trouble: str) -> str:
-    """The value, or its kind alone where it may hold a secret: a whole section, or a `FromEnvironment`."""
+def _shown(value: Any, trouble: str, place: list[str]) -> str:
+    """The value, or its kind alone where it may hold a secret: a whole section, or a `FromEnvironment`. Of a key that
+    is named like a secret, nothing."""
+    if place and is_secret(place[-1]):
+        return HIDDEN
     if isinstance(value, dict):
         return "(keys and values)"
     if isinstance(value, list):

@@ -63,13 +63,17 @@ class EventTime:
         return (now - begun) * (_DAY if self._days else 1) >= self._seconds * self._unit
 
 
+def _set(value: object) -> str:
+    return "unset" if value is None else repr(value)
+
+
 def check_event_time(settings: EventTimeSettings, schema: pa.Schema) -> None:
     """Raise `ConfigError` for settings that don't fit a table of ``schema``. Driver, and where a writer is made."""
     column, seconds = settings.event_time_column, settings.target_file_event_seconds
     if (column is None) != (seconds is None):
         raise ConfigError(
-            "target-file-event-seconds and event-time-column are set together, or not at all",
-            why="a file ends by the time in a column",
+            f"target-file-event-seconds is {_set(seconds)}, and event-time-column is {_set(column)}",
+            why="a file ends by the time in a column, so both are set, or none",
             fix=f"Set {'event-time-column' if column is None else 'target-file-event-seconds'}, too.",
         )
     if column is None:

@@ -14,9 +14,18 @@ import pyarrow.types as pt
 from laketier.kit.nested import children
 from laketier.kit.rolling import ClosedFile, RollingSettings, RollingWriter
 from laketier.kit.views import schema_without_views
+from laketier.spi.errors import ConfigError
 from laketier.spi.options import option
 
-__all__ = ["ClosedFile", "Compression", "GrowingParquetFile", "ParquetSettings", "RollingParquetWriter", "encodings"]
+__all__ = [
+    "ClosedFile",
+    "Compression",
+    "GrowingParquetFile",
+    "ParquetSettings",
+    "RollingParquetWriter",
+    "check_level",
+    "encodings",
+]
 
 
 class Compression(enum.Enum):
@@ -38,8 +47,13 @@ class ParquetSettings(RollingSettings):
     compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, gzip, lz4 or none.")
     compression_level: int | None = option(None, "Level of the codec; the codec's own default when unset.")
 
+    def check_level(self) -> None:
+        """Raise `ConfigError` for a level that the codec does not have. Driver, before anything is written."""
+        check_level(self.compression.value, self.compression_level)
+
     def arguments(self, schema: pa.Schema) -> dict[str, Any]:
         """The arguments of pyarrow's writer, for files of ``schema``. Raises `ConfigError`."""
+        self.check_level()
         return {
             "compression": self.compression.value,
             "compression_level": self.compression_level,
@@ -50,6 +64,28 @@ class ParquetSettings(RollingSettings):
     def arranged(self, table: pa.Table) -> pa.Table:
         """The rows of a row group, in the order in which they are written."""
         return table
+
+
+def check_level(codec: str, level: int | None) -> None:
+    """Raise `ConfigError` unless ``level`` is unset, or one that pyarrow's ``codec`` takes. Driver."""
+    if level is None:
+        return
+    try:
+        pa.Codec(codec, compression_level=level).compress(b"")
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"compression-level is {level}, and the codec is {codec}",
+            why=_levels_of(codec),
+            fix="Leave it out for the codec's own default.",
+        ) from error
+
+
+def _levels_of(codec: str) -> str:
+    try:
+        found = pa.Codec.minimum_compression_level(codec), pa.Codec.maximum_compression_level(codec)
+    except (pa.ArrowException, ValueError):
+        return "that codec has no levels"
+    return f"its levels are {found[0]} to {found[1]}"
 
 
 class RollingParquetWriter(RollingWriter):

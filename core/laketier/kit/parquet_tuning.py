@@ -73,8 +73,9 @@ class ParquetTuning(ParquetSettings):
     )
 
     def __post_init__(self) -> None:
-        if not 0 < self.parquet_bloom_false_positives < 1:
-            raise ValueError("parquet-bloom-false-positives is a share between 0 and 1")
+        share = self.parquet_bloom_false_positives
+        if not 0 < share < 1:
+            raise ValueError(f"parquet-bloom-false-positives is {share}, and it is a share between 0 and 1")
         for name, encoding in self._pairs():
             if encoding not in _ENCODINGS:
                 raise ValueError(f"parquet-encodings has {name}={encoding}, and encodings are {', '.join(_ENCODINGS)}")

@@ -58,20 +58,21 @@ class Passthrough(Mapping[str, str]):
         return "{" + ", ".join(f"{key}: ***" for key in sorted(self._values)) + "}"
 
 
-def option(default: Any, doc: str, *, least: float | None = None) -> Any:
+def option(default: Any, doc: str, *, least: float | None = None, most: float | None = None) -> Any:
     """Declare a field of an options dataclass.
 
     Args:
         default: The default.
         doc: One line for people.
         least: The least value of a number. The configuration refuses a smaller one, by its key.
+        most: The greatest one. Of integers, 64 bits are the most without it.
 
     Returns:
         The field.
     """
     if isinstance(default, Passthrough):
         return dataclasses.field(default_factory=Passthrough, metadata={"doc": doc})
-    return dataclasses.field(default=default, metadata={"doc": doc, "least": least})
+    return dataclasses.field(default=default, metadata={"doc": doc, "least": least, "most": most})
 
 
 @dataclasses.dataclass(frozen=True)

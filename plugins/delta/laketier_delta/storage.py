@@ -66,6 +66,7 @@ class DeltaStorage(LakeStorage):
         location.refuse_links()
         check_event_time(self._options, table.schema)
         self._options.check_names(FORMAT)
+        self._options.check_level()
         handle = handle_of(location, table)
         check_writable(
             handle,

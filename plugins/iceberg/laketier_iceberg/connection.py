@@ -109,7 +109,7 @@ def _connect(settings: CatalogSettings) -> Catalog:
         raise ConfigError(
             f"the Iceberg catalog {settings.name!r} can't be opened",
             why=f"{type(error).__name__}: {_without_secrets(str(error), properties)}",
-            fix="Check lake.iceberg.catalog.* and pyiceberg's own configuration.",
+            fix="Check lake.iceberg.catalog-name, lake.iceberg.catalog.* and pyiceberg's own configuration.",
         ) from None
 
 

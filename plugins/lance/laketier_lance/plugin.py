@@ -36,7 +36,7 @@ class LancePlugin(LakeStoragePlugin):
         options = config.options if isinstance(config.options, LanceOptions) else LanceOptions()
         if options.max_rows_per_group is not None:
             raise ConfigError(
-                "lake.lance.max-rows-per-group is set",
+                f"lake.lance.max-rows-per-group is {options.max_rows_per_group}",
                 why="Lance's data files have had no row groups since version 2.0",
                 fix="Remove it; lake.lance.data-cache-bytes sizes the pages.",
             )

@@ -233,7 +233,7 @@ def check_appendable(table: TableInfo, options: LocalFileOptions) -> None:
     of_table(table.descriptor.properties, where=str(table.path)).check_appendable(options)
     if table.descriptor.primary_key:
         raise ConfigError(
-            "lake.localfile.open-files is set, and the table has a primary key",
+            "lake.localfile.open-files is true, and the table has a primary key",
             where=str(table.path),
             why="its rounds write whole files again, so none can stay open",
             fix="Leave the option out.",

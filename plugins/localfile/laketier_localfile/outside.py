@@ -66,7 +66,7 @@ def check_outside(table: TableDescriptor) -> None:
     if OUTSIDE not in table.properties:
         return
     names = outside_of(table)
-    why = "files are to be without partition columns"
+    why = "partition-columns-in-files is false, so files are to be without partition columns"
     if not names:
         raise ConfigError(
             f"{why}, and the table has none",

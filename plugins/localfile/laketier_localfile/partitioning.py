@@ -154,7 +154,7 @@ def _checked_pattern(table: TableDescriptor) -> TimePattern | None:
     times = [field for field in table.partition_by if field.transform in UNITS]
     if not times:
         raise ConfigError(
-            f"the pattern {text!r} names folders by time, and no partition of the table is one",
+            f"{TIME_PATTERN} is {text!r}, which names folders by time, and no partition of the table is one",
             fix="Add it to lake.partition-by: year(ts), month(ts), day(ts), hour(ts) or minute(ts).",
         )
     if len(times) > 1 or table.partition_by[-1] != times[0]:

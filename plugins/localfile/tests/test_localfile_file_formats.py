@@ -27,11 +27,13 @@ from laketier.spi import (
     ConfigError,
     CorruptTable,
     IncompatibleData,
+    LakeStorageConfig,
     Leaf,
     Op,
     PartitionField,
     StagedFileLost,
     TableDescriptor,
+    TablePath,
     UnsupportedType,
     WidenColumn,
     WriteMode,
@@ -550,3 +552,20 @@ def test_vortex_leaves_no_file_when_it_is_given_up(make_table: Any, tmp_path: Pa
         assert list(temporary.iterdir()), "the rows are in a temporary file"
         writer.abort()
         assert (table.staged_files(), list(temporary.iterdir())) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (replace(WAYS["json.gz"], compression_level=10), "compression-level is 10, and the codec is gzip"),
+        (replace(WAYS["csv.zst"], compression_level=2**40), "and the codec is zstd"),
+        (LocalFileOptions(compression_level=2**40), "and the codec is zstd"),
+    ],
+)
+def test_the_driver_refuses_a_level_that_the_codec_does_not_have(
+    options: LocalFileOptions, told: str, tmp_path: Path
+) -> None:
+    storage = LocalFilePlugin().create_storage(LakeStorageConfig(str(tmp_path), options))
+    made = storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("a", pa.int64())])))
+    with pytest.raises(ConfigError, match=told):
+        storage.tiering_factory(made)

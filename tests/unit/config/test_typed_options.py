@@ -142,6 +142,47 @@ def test_the_least_itself_and_nothing_pass() -> None:
     assert parse_options(Bounded, {}, prefix="lake.x.", origin="here").rows is None
 
 
+@dataclass(frozen=True)
+class Topped:
+    rows: int | None = option(None, "Up to nine.", most=9)
+    share: float = option(0.5, "Up to one.", most=1.0)
+    some: int = option(1, "As many as you like.")
+    some_bytes: int = option(1, "As many as you like.")
+    retry_token: int = option(1, "Secret by its name.", most=9)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "most"),
+    [
+        ("rows", "10", "9"),
+        ("share", "1.5", "1.0"),
+        ("share", "nan", "1.0"),
+        ("some", 2**63, str(2**63 - 1)),
+        ("some", "1" * 40, str(2**63 - 1)),
+        ("some-bytes", "90000 PB", str(2**63 - 1)),
+    ],
+)
+def test_more_than_the_most_is_refused_by_its_key(key: str, value: Any, most: str) -> None:
+    """Of integers, no library takes more than 64 bits: it would fail in a task, or write what nobody can read."""
+    with pytest.raises(ConfigError, match=rf"here: lake\.x\.{key} = .* is too large\. Set it to {most} or less\."):
+        parse_options(Topped, {key: value}, prefix="lake.x.", origin="here")
+
+
+def test_the_most_itself_and_nothing_pass() -> None:
+    found = parse_options(Topped, {"rows": "9", "share": 1, "some": 2**63 - 1}, prefix="lake.x.", origin="here")
+    assert (found.rows, found.share, found.some) == (9, 1, 2**63 - 1)
+    assert parse_options(Topped, {}, prefix="lake.x.", origin="here").rows is None
+    with pytest.raises(ConfigError, match=r"lake\.x\.some = -9223372036854775808 is too small"):
+        parse_options(Topped, {"some": -(2**63)}, prefix="lake.x.", origin="here")
+
+
+@pytest.mark.parametrize("value", ["hunter2", "4711"])
+def test_a_key_that_is_named_like_a_secret_tells_no_value(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"lake\.x\.retry-token = \*\*\* ") as told:
+        parse_options(Topped, {"retry-token": value}, prefix="lake.x.", origin="here")
+    assert value not in str(told.value)
+
+
 @pytest.mark.parametrize("format", ["delta", "iceberg", "localfile"])
 @pytest.mark.parametrize("key", ["target-file-rows", "row-group-rows", "max-open-files", "buffer-bytes"])
 def test_no_format_takes_files_of_no_rows(format: str, key: str) -> None:

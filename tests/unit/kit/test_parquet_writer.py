@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
-from laketier.spi import IncompatibleData
+from laketier.kit.parquet import ClosedFile, Compression, ParquetSettings, RollingParquetWriter
+from laketier.spi import ConfigError, IncompatibleData
 
 SCHEMA = pa.schema([("id", pa.int64()), ("key", pa.string())])
 
@@ -171,3 +171,25 @@ def test_a_column_named_like_a_path(folder: Folder, kind: pa.DataType) -> None:
 
 def _groups(file: ClosedFile) -> list[int]:
     return [file.footer.row_group(i).num_rows for i in range(file.footer.num_row_groups)]
+
+
+@pytest.mark.parametrize(
+    ("codec", "level", "why"),
+    [
+        ("zstd", 2**63 - 1, "levels are -131072 to 22"),
+        ("gzip", 10, "levels are 1 to 9"),
+        ("lz4", 2**40, "levels are 1 to 12"),
+        ("snappy", 1, "that codec has no levels"),
+        ("none", 0, "that codec has no levels"),
+    ],
+)
+def test_a_level_that_the_codec_does_not_have_is_refused(codec: str, level: int, why: str) -> None:
+    settings = ParquetSettings(compression=Compression(codec), compression_level=level)
+    for ask in (settings.check_level, lambda: settings.arguments(pa.schema([]))):
+        with pytest.raises(ConfigError, match=f"compression-level is {level}, and the codec is {codec}, .*{why}"):
+            ask()
+
+
+@pytest.mark.parametrize(("codec", "level"), [("zstd", 22), ("zstd", -5), ("gzip", 9), ("lz4", 12), ("snappy", None)])
+def test_other_levels_are_taken(codec: str, level: int | None) -> None:
+    ParquetSettings(compression=Compression(codec), compression_level=level).check_level()

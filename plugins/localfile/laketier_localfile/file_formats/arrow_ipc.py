@@ -11,6 +11,7 @@ from laketier.codecs.arrow_ipc import MAGIC, ipc_file, ipc_schema
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.inference import Given
 from laketier.kit import conform
+from laketier.kit.parquet import check_level
 from laketier.kit.rolling import OpenFile
 from laketier.tables.evolution import logical_schema
 from laketier.tables.promotion import as_promoted
@@ -34,6 +35,10 @@ class ArrowIpc(WholeFileFormat):
 
     def check_types(self, schema: pa.Schema) -> None:
         check_types(schema)
+
+    def check_options(self, options: LocalFileOptions, schema: pa.Schema) -> None:
+        if options.arrow_compression is ArrowCompression.ZSTD:
+            check_level(options.arrow_compression.value, options.compression_level)
 
     def check_appendable(self, options: LocalFileOptions) -> None:
         """Each that it makes: without its footer, a file is a magic word and a stream."""

@@ -20,7 +20,14 @@ from laketier_localfile.file_formats.foreign_lines import csv_rows, csv_schema
 from laketier_localfile.file_formats.interface import Told, Wanted
 from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns, spark_glob
 from laketier_localfile.file_formats.scalars import is_bytes, is_text, text_of, values_of
-from laketier_localfile.file_formats.text_file import GrowingText, check_plain, squeeze_of, suffix_of, text_blocks
+from laketier_localfile.file_formats.text_file import (
+    GrowingText,
+    check_plain,
+    check_text_level,
+    squeeze_of,
+    suffix_of,
+    text_blocks,
+)
 from laketier_localfile.file_formats.whole import WholeFileFormat
 from laketier_localfile.names import CSV_ENDS
 from laketier_localfile.options import LocalFileOptions
@@ -52,6 +59,9 @@ class Csv(WholeFileFormat):
                     f"column {column.name!r} has type {column.type}, and CSV has values without parts only",
                     fix="Make columns of its parts in the query, or tier into a table of json or parquet files.",
                 )
+
+    def check_options(self, options: LocalFileOptions, schema: pa.Schema) -> None:
+        check_text_level(options)
 
     def check_appendable(self, options: LocalFileOptions) -> None:
         check_plain(self.name, options)

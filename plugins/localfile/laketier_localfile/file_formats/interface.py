@@ -130,7 +130,7 @@ class FileFormat(ABC):
     def check_appendable(self, options: LocalFileOptions) -> None:
         """Raise `ConfigError` unless files that ``options`` make are `AppendableFile`. Driver."""
         raise ConfigError(
-            f"lake.localfile.open-files is set, and files of {self.name} can't stay open across epochs",
+            f"lake.localfile.open-files is true, and files of {self.name} can't stay open across epochs",
             why="such a file can't be read, or continued, before its end is written",
             fix="Leave the option out: small files are written as one (lake.localfile.fold-files). Or tier into a "
             "table of json, csv or arrow.",

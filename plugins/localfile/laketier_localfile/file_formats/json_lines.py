@@ -19,7 +19,14 @@ from laketier_localfile.file_formats.foreign_lines import json_rows, json_schema
 from laketier_localfile.file_formats.interface import Told, Wanted
 from laketier_localfile.file_formats.json_text import as_read, lines, restored
 from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns, spark_glob
-from laketier_localfile.file_formats.text_file import GrowingText, check_plain, squeeze_of, suffix_of, text_blocks
+from laketier_localfile.file_formats.text_file import (
+    GrowingText,
+    check_plain,
+    check_text_level,
+    squeeze_of,
+    suffix_of,
+    text_blocks,
+)
 from laketier_localfile.file_formats.whole import WholeFileFormat
 from laketier_localfile.names import JSON_ENDS
 from laketier_localfile.options import LocalFileOptions
@@ -43,6 +50,9 @@ class JsonLines(WholeFileFormat):
         check_types(schema)
         for column in schema:
             _refuse_same_names(column.name, column.type)
+
+    def check_options(self, options: LocalFileOptions, schema: pa.Schema) -> None:
+        check_text_level(options)
 
     def check_appendable(self, options: LocalFileOptions) -> None:
         check_plain(self.name, options)

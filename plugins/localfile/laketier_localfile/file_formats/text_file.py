@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from laketier.kit.parquet import check_level
 from laketier.spi import ConfigError, CorruptTable
 from laketier_localfile.file_formats.interface import Described
 from laketier_localfile.file_formats.whole import HashedSink, RunningStats, pieces
@@ -54,12 +55,18 @@ def check_plain(name: str, options: LocalFileOptions) -> None:
     """Raise `ConfigError` for files that a codec makes: what it holds back is not in the file yet."""
     if options.text_compression is not TextCompression.NONE:
         raise ConfigError(
-            f"lake.localfile.open-files is set, and files of {name} with {options.text_compression.value} can't stay "
+            f"lake.localfile.open-files is true, and files of {name} with {options.text_compression.value} can't stay "
             "open across epochs",
             why="such a file can't be read before its codec has ended",
             fix="Set lake.localfile.text-compression to none, or leave open-files out: small files are then written as "
             "one (lake.localfile.fold-files).",
         )
+
+
+def check_text_level(options: LocalFileOptions) -> None:
+    """Raise `ConfigError` for a level that the codec of text does not have. Driver."""
+    if options.text_compression is not TextCompression.NONE:
+        check_level(options.text_compression.value, options.compression_level)
 
 
 def squeeze_of(options: LocalFileOptions) -> Squeeze | None:
