@@ -22,6 +22,10 @@ arguments) with any of these:
   delete the rows with these values of the column ``id``.
 - ``update_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int], column: str, text: str) -> None``: what a
   foreign tool would do to set a column to a text in the rows with these values of the column ``id``.
+- ``foreign_tables: Mapping[str, Callable[[Warehouse, TablePath], ForeignTable]]``: tables as other tools leave them,
+  each by a few words that say what is particular ("with deletion vectors of Spark's"). Each function makes the table
+  with the other tool, at the path that it is given, and tells what is expected by a
+  `laketier_conformance.foreign_tables.ForeignTable`. Each is made several times, so keep them small.
 - ``secret_options(folder: pathlib.Path) -> Mapping[str, str]``: options (those below ``lake.<format>.``) by which a
   warehouse in ``folder`` can be used, with ``{secret}`` for each password. By default each option that is a `Secret`,
   that is named like one, or that is handed on to a library.
@@ -36,7 +40,7 @@ arguments) with any of these:
   vectors of four numbers. Without them the format's own settings count.
 
 Where one of ``expire``, ``compact``, ``delete_rows`` and ``update_rows`` is not there, the report says that nothing
-showed its effect.
+showed its effect. Where ``foreign_tables`` is not there, it says that no table of another tool was shown.
 A member that a format can't have is left out, or None: whatever a member raises is an error of the harness
 (`HarnessFailed`), and never the format's refusal.
 """
@@ -47,7 +51,7 @@ import difflib
 import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +59,7 @@ from typing import TYPE_CHECKING, Any
 from laketier.kit.library_errors import ends_the_process
 from laketier.spi import PluginBroken, PluginConflict
 from laketier_conformance.expect import HarnessFailed, told
+from laketier_conformance.foreign_tables import ForeignTable
 
 if TYPE_CHECKING:
     from laketier_conformance.stores.store import ObjectStore
@@ -72,6 +77,7 @@ _MEMBERS = (
     "compact",
     "delete_rows",
     "update_rows",
+    "foreign_tables",
     "secret_options",
     "dates_by",
     "text_options",
@@ -199,6 +205,13 @@ class Harness:
         return self._hook("update_rows")
 
     @property
+    def foreign_tables(self) -> Mapping[str, Callable[..., ForeignTable]]:
+        """Empty when the author gave none."""
+        with _blamed("foreign_tables"):
+            found = dict(getattr(self._supplied, "foreign_tables", None) or {})
+        return {str(name): _made(f"foreign_tables[{name!r}]", make) for name, make in found.items()}
+
+    @property
     def keep_feed(self) -> Hook | None:
         """None when the author gave none."""
         return self._hook("keep_feed")
@@ -207,14 +220,33 @@ class Harness:
         """A member to be called. Each call of any goes through here."""
         with _blamed(member):
             hook = getattr(self._supplied, member, None)
-        if hook is None:
-            return None
+        return None if hook is None else _called(member, hook)
 
-        def call(*arguments: Any) -> Any:
-            with _blamed(member):
-                return hook(*arguments)
 
-        return call
+def _called(member: str, hook: Hook) -> Hook:
+    """``hook``, each error of which is the harness's own."""
+
+    def call(*arguments: Any) -> Any:
+        with _blamed(member):
+            return hook(*arguments)
+
+    return call
+
+
+def _made(member: str, make: Hook) -> Callable[..., ForeignTable]:
+    """A function that makes a table of another tool. What the tool does to it later is blamed likewise."""
+
+    def made(*arguments: Any) -> ForeignTable:
+        found = _called(member, make)(*arguments)
+        if not isinstance(found, ForeignTable):
+            raise HarnessFailed(f"the harness's {member} gave {found!r}, where a ForeignTable was expected")
+        steps = {each.name: getattr(found, each.name) for each in fields(found)}
+        blamed: dict[str, Any] = {
+            name: _called(f"{member}.{name}", step) for name, step in steps.items() if callable(step)
+        }
+        return replace(found, **blamed)
+
+    return made
 
 
 @contextmanager

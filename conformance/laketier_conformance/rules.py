@@ -290,6 +290,12 @@ RULES = (
         ("test_foreign_maintenance.py", "test_foreign_updates.py", "test_lives.py"),
     ),
     Rule(
+        "foreign-tables",
+        "A table that another tool wrote has the rows that this tool reads of it, or is refused before any effect.",
+        "docs/authors/depth.md#tables-of-other-tools",
+        ("test_foreign_tables.py",),
+    ),
+    Rule(
         "histories",
         "In whatever order a table is written, changed and cleaned up, each reader finds what the steps come to.",
         "docs/authors/depth.md#histories-that-are-drawn",

@@ -11,6 +11,7 @@ import pytest
 from laketier.spi import Feature, FeatureNotSupported, LakeStorage, LaketierError, TableInfo
 from laketier_conformance import started, test_capabilities, test_feed
 from laketier_conformance.expect import HarnessFailed, refused
+from laketier_conformance.foreign_tables import APPEND, LOAD, OPERATIONS, ForeignTable
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.lake import Lake
@@ -60,6 +61,29 @@ def test_modules_are_no_text(member: str, supplied: object) -> None:
     harness = Harness(SimpleNamespace(**{member: supplied}))
     with pytest.raises(HarnessFailed, match=rf"the harness's {member} ended in TypeError\("):
         getattr(harness, member)
+
+
+def test_an_error_of_another_tool_is_no_refusal_of_the_format() -> None:
+    """Neither where it makes its table, nor later."""
+    told = ForeignTable(rows=lazy, appends=lazy, refuses=[APPEND])
+    harness = Harness(SimpleNamespace(foreign_tables={"odd": lazy, "late": lambda *_: told, "none": idle}))
+    tables = harness.foreign_tables
+    for step in (tables["odd"], tables["late"]().rows, tables["late"]().appends):
+        assert step is not None
+        with pytest.raises(HarnessFailed, match=r"foreign_tables\['(odd|late)'\](\.\w+)? ended in FeatureNotSupp"):
+            step()
+    assert tables["late"]().refuses == (APPEND,)
+    assert tables["late"]().moves is None
+    with pytest.raises(HarnessFailed, match=r"foreign_tables\['none'\] gave None, where a ForeignTable was expected"):
+        tables["none"]()
+    assert Harness().foreign_tables == {}
+
+
+def test_what_a_foreign_table_refuses_is_named() -> None:
+    """Who refuses to load it refuses all."""
+    assert ForeignTable(rows=lazy, refuses=LOAD).refuses == OPERATIONS
+    with pytest.raises(ValueError, match=r"refuses names \['write'\]: there are load, read, append, "):
+        ForeignTable(rows=lazy, refuses="write")
 
 
 def test_secret_options_are_a_mapping(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ OF_LAYOUTS = (
 )
 """Nor has it buckets or transforms: these are about local files."""
 OF_SERIES = ("test_series.py::",)
+OF_TOOLS = ("test_foreign_tables.py::",)
+"""The small format has no other tool."""
 IN_A_STORE = ("test_object_stores.py::", "test_store_faults.py::", "test_late_stores.py::")
 """Local files are the correct ones here, and each run of the suite on them shows it: the small format has no stores."""
 HELPERS = {
@@ -84,6 +86,8 @@ HELPERS = {
     "optioned",
     "lasting",
     "correctly_lasting",
+    "correctly_marked",
+    "marked_by_others",
 }
 
 
@@ -199,7 +203,7 @@ SHARES = pytest.mark.parametrize(
 @SHARES
 def test_the_correct_one_passes_the_same_tests(costly: bool, each: int, run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
-    others = (*OF_INDEXES, *OF_LAYOUTS, *IN_A_STORE)
+    others = (*OF_INDEXES, *OF_LAYOUTS, *OF_TOOLS, *IN_A_STORE)
     asked = {test for test, _ in CAUGHT_BY.values() if not test.startswith(others)}
     tests = sorted(test for test in asked if _is_costly(test) is costly)[::each]
     made = {"correct": "correctly_made"}
@@ -218,6 +222,13 @@ def test_a_correct_one_with_a_long_history_passes_the_same_tests(run_suite) -> N
     run = run_suite(
         "correctly-lasting", tests, offers=made, harnesses={"correctly-lasting": "correctly_lasting:Harness"}
     )
+    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
+
+
+def test_a_correct_one_with_another_tool_passes_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
+    tests = sorted({test for test, _ in CAUGHT_BY.values() if test.startswith(OF_TOOLS)})
+    name = "correctly-marked"
+    run = run_suite(name, tests, offers={name: "correctly_marked"}, harnesses={name: "correctly_marked:Harness"})
     assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
 
 

@@ -56,7 +56,7 @@ from laketier_delta.leftover import lone_entry, take_back
 from laketier_delta.location import LOG, Location
 from laketier_delta.log_version import log_bytes, log_version
 from laketier_delta.options import DeltaOptions
-from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_properties
+from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_features, check_properties
 from laketier_delta.types import delta_schema
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ class DeltaCatalog(LakeCatalog):
         def add(handle: DeltaTable, properties: CommitProperties) -> bool:
             new = _missing(arrow_schema(handle), _additions(changes), str(path))
             if new:
+                check_features(handle, str(path))  # delta-rs ends in an error of its own
                 handle.alter.add_columns([Field.from_arrow(field) for field in new], commit_properties=properties)
             return bool(new)
 

@@ -1,5 +1,5 @@
 """The harness of this format for the conformance suite: a foreign restore, clean-up, compaction, delete and
-update, and switching on the change feed."""
+update, switching on the change feed, and tables of others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_delta.changes import FEED
+from laketier_delta.foreign_tables import TABLES
 
 if TYPE_CHECKING:
     from laketier_conformance.stores import ObjectStore
@@ -18,6 +19,7 @@ class Harness:
     """The entry point ``laketier.conformance``."""
 
     engine_modules = ("deltalake",)
+    foreign_tables = TABLES
 
     def object_store(self, store: ObjectStore) -> dict[str, str]:
         """The library gives up early: its patience is not under test."""

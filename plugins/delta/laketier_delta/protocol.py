@@ -59,12 +59,9 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
             fix=f"Unset {RETENTION}, or accept that an idle pipeline is refused after that time with "
             "lake.delta.accept-transaction-retention = true.",
         )
-    check_readable(handle, where)
+    check_features(handle, where)
     check_properties(configuration)
     protocol = handle.protocol()
-    odd = _not_honoured(handle, protocol.writer_features, _WRITER_FEATURES)
-    if odd:
-        raise _refused(where, f"the writer features {odd}", advice(odd))
     rules = [key for key in configuration if key.startswith("delta.constraints.")]
     if rules:
         names = [key.removeprefix("delta.constraints.") for key in rules]
@@ -121,6 +118,14 @@ def check_readable(handle: DeltaTable, where: str) -> None:
     odd = _not_honoured(handle, handle.protocol().reader_features, _READER_FEATURES)
     if odd:
         raise _refused(where, f"the reader features {odd}", advice(odd))
+
+
+def check_features(handle: DeltaTable, where: str) -> None:
+    """Raise `IncompatibleTable` for features by which neither rows nor columns can be added."""
+    check_readable(handle, where)
+    odd = _not_honoured(handle, handle.protocol().writer_features, _WRITER_FEATURES)
+    if odd:
+        raise _refused(where, f"the writer features {odd}", advice(odd))
 
 
 def check_deletions(handle: DeltaTable, where: str) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures
 
-from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, ScanRequest, WriteMode
+from laketier.spi import AddColumn, CorruptTable, IncompatibleData, IncompatibleTable, ScanRequest, WriteMode
 
 
 def edit_log(lake, change):
@@ -130,6 +130,19 @@ def test_column_mapping_is_refused_for_reading_too(lake, support):
         source.plan(ScanRequest())
     with pytest.raises(IncompatibleTable, match="column mapping"):
         lake.factory()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [(with_configuration("delta.columnMapping.mode", "name"), "column mapping"),
+     (with_protocol(1, 7, "rowTracking", "domainMetadata"), "rowTracking")], ids=["mapped", "tracked"],
+)  # fmt: skip
+def test_no_column_is_added_to_a_table_that_delta_rs_can_not_write(lake, support, change, named):
+    """It ended in an error of delta-rs."""
+    lake.create()
+    edit_log(lake, change)
+    with pytest.raises(IncompatibleTable, match=named):
+        lake.storage.catalog().alter_table(support.PATH, [AddColumn(pa.field("more", pa.int64()))])
 
 
 def test_append_only_tables_take_appends_and_refuse_overwrites(lake, support):

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import (
@@ -20,15 +21,29 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.table.update.schema import UpdateSchema
 
+from laketier.spi import FeatureNotSupported
 from laketier_iceberg.removal import delete_old_metadata
+from laketier_iceberg.unread import FORMAT
 
 log = logging.getLogger(__name__)
+
+_WRITTEN = 2
 
 
 def commit(table: Table, updates: Iterable[TableUpdate], *requirements: TableRequirement) -> None:
     """Commit ``updates`` once, if ``requirements`` hold and the table is the same one. Then delete metadata files that
-    are too old, if the table's properties say so. Raises what the catalog raises."""
+    are too old, if the table's properties say so. Raises what the catalog raises, and `FeatureNotSupported` for a table
+    whose metadata this process would have to write and can't."""
     same = AssertTableUUID(uuid=table.metadata.table_uuid)
+    version = table.metadata.format_version
+    if version > _WRITTEN and isinstance(table.catalog, MetastoreCatalog):
+        # It would find out when it has made the file, and leave it there.
+        raise FeatureNotSupported(
+            f"changing tables of version {version}",
+            format=FORMAT,
+            reason=f"pyiceberg writes the metadata of versions up to {_WRITTEN}",
+            fix="Change it with Spark.",
+        )
     landed = table.catalog.commit_table(table, (same, *requirements), tuple(updates))
     try:
         delete_old_metadata(table.io, table.metadata, landed.metadata)

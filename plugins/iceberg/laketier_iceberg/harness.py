@@ -1,5 +1,5 @@
-"""The harness of this format for the conformance suite: a foreign rollback, expiry, compaction, deletes and updates.
-Not used otherwise."""
+"""The harness of this format for the conformance suite: a foreign rollback, expiry, compaction, deletes and updates,
+and tables of others. Not used otherwise."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from laketier.spi import LakeStorage, ScanRequest, TableInfo, WriterInitContext, new_attempt_id
+from laketier_iceberg.foreign_tables import TABLES
 from laketier_iceberg.storage import IcebergStorage
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class IcebergHarness:
     """Found by the entry point ``iceberg`` of group ``laketier.conformance``."""
 
     engine_modules = ("pyiceberg", "sqlalchemy")
+    foreign_tables = TABLES
 
     def object_store(self, store: ObjectStore) -> dict[str, str]:
         """With a catalog on the local disk."""

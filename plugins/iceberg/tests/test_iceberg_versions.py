@@ -12,7 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import CorruptTable, FeatureNotSupported, LaketierError, PartitionField, ScanRequest, UnsupportedType
+from laketier.spi import (
+    AddColumn,
+    CorruptTable,
+    FeatureNotSupported,
+    LaketierError,
+    PartitionField,
+    ScanRequest,
+    UnsupportedType,
+)
 from laketier_iceberg.connection import EMBEDDED_FILE
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -86,6 +94,17 @@ def test_defaults_inside_structs_are_read_and_null_structs_stay_null(make: Calla
 
     _edit(table, change)
     assert _rows(table) == [{"id": 1, "s": {"a": 1, "b": 7}}, {"id": 2, "s": None}]
+
+
+def test_no_column_is_added_to_a_table_of_version_3(events: Any) -> None:
+    """pyiceberg finds out when it has made the file of metadata, which it left there."""
+    events.round(events.token(0), events.batch(0, 2))
+    _edit(events, lambda _: None)
+    folder = Path(events.info.location) / "metadata"
+    before = sorted(folder.iterdir())
+    with pytest.raises(FeatureNotSupported, match="changing tables of version 3"):
+        events.storage.catalog().alter_table(events.info.path, [AddColumn(pa.field("more", pa.int64()))])
+    assert sorted(folder.iterdir()) == before
 
 
 def test_a_required_column_that_a_file_lacks_is_refused(events: Any) -> None:

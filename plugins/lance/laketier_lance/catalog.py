@@ -146,9 +146,11 @@ class LanceCatalog(LakeCatalog):
                 if missing:
                     _add_columns(dataset, missing)
             except lance_errors() as error:
+                if (why := reason(error)).startswith("Not supported"):
+                    raise IncompatibleTable("Lance can't change these columns", where=location, why=why) from error
                 # Lance refused, most likely as another commit came first; the next pass looks whether it is done.
                 if attempt == _ALTER_ATTEMPTS - 1:
-                    raise TableError("the columns could not be changed", where=location, why=reason(error)) from error
+                    raise TableError("the columns could not be changed", where=location, why=why) from error
         return self.load_table(path)
 
     def drop_table(self, path: TablePath) -> None:

@@ -1,5 +1,5 @@
-"""The harness of this format for the conformance suite: a foreign rollback, clean-up, compaction, delete and update.
-Not used otherwise."""
+"""The harness of this format for the conformance suite: a foreign rollback, clean-up, compaction, delete and update,
+and tables of others. Not used otherwise."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_lance.dataset import open_dataset
+from laketier_lance.foreign_tables import TABLES
 
 if TYPE_CHECKING:
     from laketier_conformance.stores import ObjectStore
@@ -18,6 +19,7 @@ class LanceHarness:
     """Found by the entry point ``lance`` of group ``laketier.conformance``."""
 
     engine_modules = ("lance",)
+    foreign_tables = TABLES
     text_options: ClassVar[Mapping[str, Any]] = {"with_position": True, "stem": False, "remove_stop_words": False}
     vector_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "ivf-flat": {"num_partitions": 4},

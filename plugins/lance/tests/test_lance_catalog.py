@@ -33,6 +33,7 @@ from laketier.spi import (
     UnsupportedType,
     WidenColumn,
 )
+from laketier_lance import catalog as module
 from laketier_lance.location import normalise
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin, laketier_format
@@ -178,6 +179,19 @@ def test_a_drop_that_is_cut_short_leaves_no_part_of_the_table(table, catalog, mo
     catalog.create_table(table.path, TableDescriptor(IDS))
     catalog.drop_table(table.path)
     assert list(Path(table.location).parent.iterdir()) == []
+
+
+def test_no_column_is_added_to_files_of_the_oldest_kind(table, catalog, monkeypatch):
+    """Lance says that it never will, so nobody tries again."""
+    where = Path(table.location).with_name("oldest.lance")
+    lance.write_dataset(pa.table({"id": [1]}), where, data_storage_version="legacy")
+    asked = []
+    monkeypatch.setattr(
+        "laketier_lance.catalog._add_columns", lambda *_, real=module._add_columns: (asked.append(1), real(*_))
+    )
+    with pytest.raises(IncompatibleTable, match="Lance can't change these columns"):
+        catalog.alter_table(TablePath(table.path.database, "oldest"), [AddColumn(pa.field("more", pa.int64()))])
+    assert len(asked) == 1
 
 
 def test_adding_a_column_is_idempotent_and_keeps_ids(table, catalog):
