@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import io
+import os
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -287,6 +288,24 @@ def test_a_growing_text_says_where_its_rows_begin() -> None:
     assert file.so_far() == file.close()
     other: Any = KNOWN["json"].opener(LocalFileOptions())(pa.BufferOutputStream(), schema)
     assert (other.head, other.tell()) == (0, 0)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_file_that_ended_or_was_given_up_holds_nothing_open(name: str, whole: bool) -> None:
+    """Writers are kept for a while after that, with their files."""
+    schema = pa.schema([("a", pa.int64())])
+
+    def written() -> Any:
+        made: Any = KNOWN[name].opener(LocalFileOptions())(pa.BufferOutputStream(), schema)
+        made.write(pa.table({"a": [5, 3]}))
+        return made
+
+    written().close()  # the library opens some of its own, once
+    before = sorted(os.listdir("/proc/self/fd"))
+    file = written()
+    file.close() if whole else file.abandon()
+    assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 # -- CSV ---------------------------------------------------------------------------------------------------------------
