@@ -40,6 +40,14 @@ def compact(table: Table, harness: Harness) -> None:
     assert after < before, f"the harness's compact compacted nothing: {before} splits became {after}"
 
 
+def delete(table: Table, harness: Harness, ids: Collection[int]) -> None:
+    """Delete the rows with these ids."""
+    assert harness.delete_rows is not None
+    stay = sorted(set(table.ids).difference(ids))
+    harness.delete_rows(table.lake.storage, table.info, sorted(ids))
+    expect(table.ids, stay, f"rows after the harness's delete_rows deleted those with the ids {sorted(ids)}")
+
+
 def update(table: Table, harness: Harness, ids: Collection[int], column: str, text: str) -> None:
     """Set a column to a text in the rows with these ids."""
     assert harness.update_rows is not None

@@ -153,7 +153,7 @@ RULES = (
         "exactly-once",
         "A round publishes its rows and its watermark together, and a replay adds nothing.",
         _COMMITTER,
-        ("test_rounds.py",),
+        ("test_rounds.py", "test_old_results.py"),
     ),
     Rule(
         "decision-table",

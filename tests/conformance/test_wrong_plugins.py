@@ -69,6 +69,7 @@ HELPERS = {
     "one_partition",
     "over_http",
     "remembering",
+    "remembering_results",
     "forgetful",
     "foldered",
     "overlaid",

@@ -60,13 +60,23 @@ def refuse_foreign(results: Sequence[WriteResult], attempt_of: AttemptOf, *, whe
 def refuse_live(paths: Iterable[str], live: Container[str], *, where: str) -> None:
     """Raise `OutsideTable` for a staged file that is one of the ``live`` files of the table. For formats that list a
     file any number of times, with its rows as often: an old result that is handed over again names such files."""
-    twice = next((path for path in paths if path in live), None)
+    _refuse_again(paths, live, "is a file of the table already", where)
+
+
+def refuse_published(paths: Iterable[str], named: Container[str], *, where: str) -> None:
+    """Raise `OutsideTable` for a staged file that a commit has ``named`` before. It may be no file of the table any
+    more: a compaction put its rows elsewhere, or somebody deleted them, and they would be there again."""
+    _refuse_again(paths, named, "was published before", where)
+
+
+def _refuse_again(paths: Iterable[str], known: Container[str], what: str, where: str) -> None:
+    twice = next((path for path in paths if path in known), None)
     if twice is not None:
         raise OutsideTable(
-            f"{twice!r} is a file of the table already; nothing was published",
+            f"{twice!r} {what}; nothing was published",
             where=where,
             why="an old result was handed over again",
-            fix="Run the round again: it stages its files again.",
+            fix="Its rows came to the table with an earlier commit. Stage them anew if they shall be there once more.",
         )
 
 

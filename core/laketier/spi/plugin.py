@@ -82,7 +82,7 @@ class LakeTieringFactory(ABC, Generic[WR]):
     @property
     def write_result_serializer(self) -> SimpleVersionedSerializer[WR]:
         """The serializer of write results. The default suits `WriteResult` itself; override it for a subclass."""
-        return DataclassSerializer(WriteResult)  # type: ignore[arg-type] # others override this
+        return DataclassSerializer(WriteResult, version=2)  # type: ignore[arg-type] # others override this
 
 
 class LakeStorage(ABC):

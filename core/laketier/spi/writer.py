@@ -97,6 +97,8 @@ class WriteResult:
         files: The staged files.
         replaced: With `WriteMode.UPSERT`, the files of the base snapshot (`LakeSplit.files`) that leave the table in
             the step that publishes ``files``. Set by the core.
+        after: The table's snapshot when it was loaded for its writers: no snapshot up to it has one of ``files``. So a
+            committer that looks whether they were published before looks at later ones alone. None where it is unknown.
     """
 
     attempt: str
@@ -105,6 +107,7 @@ class WriteResult:
     spec_id: int
     files: tuple[StagedFile, ...] = ()
     replaced: tuple[str, ...] = ()
+    after: int | None = None
 
     @property
     def rows(self) -> int:
@@ -135,7 +138,7 @@ class WriteResult:
             schema_fingerprint=table.schema_fingerprint,
             spec_id=table.spec_id,
             files=files,
-            **more,
+            **{"after": table.snapshot_id, **more},
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from laketier.kit import RecordStore, failpoint
 from laketier.kit.pinned_folder import pinned_folder
-from laketier.kit.staged import check_staged, discard_staged, remove
+from laketier.kit.staged import check_staged, discard_staged, refuse_published, remove
 from laketier.spi import (
     COLLECTOR,
     CommitError,
@@ -39,7 +39,7 @@ from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
-from laketier_delta.references import live
+from laketier_delta.references import live, named_since
 from laketier_delta.removals import removals
 from laketier_delta.results import check_partitions
 from laketier_delta.transactions import Transactions, horizon_text, transaction_ids
@@ -191,6 +191,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         if not isinstance(state, DeltaTableState):
             raise TypeError(f"publish needs the state that open() returned, not {type(state).__name__}")
         self._check_files(results)
+        self._refuse_published(state, results)
         if not any(result.files for result in results):
             refuse_dropped(self._location)  # staged files that are there lie in the table's folder
         columns = state.handle.metadata().partition_columns
@@ -243,6 +244,18 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         """delta-rs commits files that are missing, and every later read of the table fails."""
         folder, where = self._location.folder, self._location.uri
         check_staged(folder, results, attempt_of=self._attempt_of, where=where)
+
+    def _refuse_published(self, state: DeltaTableState, results: Sequence[WriteResult]) -> None:
+        """delta-rs commits a file any number of times, and what OPTIMIZE or DELETE took away comes back. Looks at the
+        entries since the table was loaded for the writers: while nobody else commits there are none."""
+        staged = [result for result in results if result.files]
+        after = min((-1 if result.after is None else result.after for result in staged), default=state.version)
+        if after >= state.version:
+            return
+        names = {file.path.rpartition("/")[2]: file.path for result in staged for file in result.files}
+        root, since = self._location.root, range(after + 1, state.version + 1)
+        named = named_since(self._log.filesystem, root, names, since)
+        refuse_published(names.values(), {names[name] for name in named}, where=self._location.uri)
 
     def _commit(
         self,

@@ -73,6 +73,17 @@ def live(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -> set[st
             return {cores[core] for cores_of in found for core in cores_of or () if core in cores}
 
 
+def named_since(filesystem: pafs.FileSystem, root: str, names: Iterable[str], versions: range) -> set[str]:
+    """Those of ``names`` that entries of ``versions`` name. Reads each of them, and where some were cleaned up, what
+    makes up the newest version, which keeps what was removed of late. Raises as `live`."""
+    cores = _cores(names)
+    paths = (f"{root}/{LOG}/{version:020}.json" for version in versions)
+    with ThreadPoolExecutor(REQUESTS) as pool:
+        found = list(pool.map(lambda path: _names(filesystem, path), paths))
+    named = {cores[core] for cores_of in found for core in cores_of or () if core in cores}
+    return named | live(filesystem, root, cores.values()) if None in found else named
+
+
 @dataclass(frozen=True)
 class LogFiles:
     """The paths of a log's entries and complete checkpoints, by version."""

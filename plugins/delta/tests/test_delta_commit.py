@@ -544,6 +544,24 @@ def test_a_result_whose_files_are_in_the_table_is_not_discarded(lake, support):
         assert not Path(lake.uri, other.files[0].path).exists()
 
 
+def test_a_result_waits_while_the_log_is_cleaned_up(lake, support):
+    """What OPTIMIZE took away is told by its tombstone, and a file without one was not published."""
+    lake.create()
+    old, late = lake.stage(support.ids(1)), lake.stage(support.ids(2))
+    TieringRound(lake.factory(), token=None).commit([old])
+    lake.epoch(0)
+    DeltaTable(lake.uri).optimize.compact()
+    DeltaTable(lake.uri).create_checkpoint()
+    rows = sorted(support.values(DeltaTable(lake.uri).to_pyarrow_table()))
+    for version in range(DeltaTable(lake.uri).version()):
+        log_entry(lake, version).unlink()
+    committer = lake.committer()
+    with pytest.raises(OutsideTable, match="was published before"):
+        committer.publish(committer.open(), [old], None)
+    TieringRound(lake.factory(), token=None).commit([late])
+    assert sorted(support.values(DeltaTable(lake.uri).to_pyarrow_table())) == sorted([*rows, 2])
+
+
 def test_nothing_is_discarded_where_the_log_does_not_say_what_is_live(lake, support, caplog):
     lake.create()
     staged, committer = lake.stage(support.ids(1)), lake.committer()

@@ -1,4 +1,4 @@
-"""Results that are handed over again while their files are in the table: Iceberg itself would list them twice."""
+"""Results that are handed over again: Iceberg itself would list their files twice, or bring back rows that are gone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from laketier.spi import OutsideTable
+from laketier.spi import OutsideTable, WriteMode
 from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_iceberg import live_files
+from laketier_iceberg.harness import IcebergHarness
+from laketier_iceberg.storage import IcebergStorage
 from laketier_iceberg.writer import AFTER
 
 
@@ -43,3 +46,53 @@ def test_a_round_that_nobody_came_before_reads_no_manifest_for_it(
     table.append(0, ids_of(5), pipeline="other")
     table.commit([late], token(2))
     assert "look" in looks, "another pipeline's commit came between"
+
+
+def _loaded(table: Table):
+    storage = table.lake.storage
+    assert isinstance(storage, IcebergStorage)
+    return storage.load(table.path)
+
+
+def _overwrite_and_expire(table: Table) -> None:
+    table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
+    table.append(2)
+    IcebergHarness().expire(table.lake.storage, table.info)
+
+
+@pytest.mark.parametrize("deletes", [False, True], ids=["their files stay", "their files go"])
+def test_a_result_waits_while_snapshots_expire(table: Table, deletes: bool) -> None:
+    """Of what others published and expired nothing is known but what they left; none of it is this result's."""
+    late = table.staged(ids_of(9))
+    table.append(0)
+    lists = [snapshot.manifest_list for snapshot in _loaded(table).snapshots()]
+    _overwrite_and_expire(table)
+    for path in lists if deletes else []:
+        Path(path.removeprefix("file://")).unlink()
+    table.commit([late], None)
+    assert table.ids == sorted(ids_of(1) + ids_of(2) + ids_of(9))
+
+
+def test_older_metadata_that_is_gone_holds_up_nobody(table: Table) -> None:
+    late = table.staged(ids_of(9))
+    table.append(0)
+    _overwrite_and_expire(table)
+    for entry in _loaded(table).metadata.metadata_log:
+        Path(entry.metadata_file.removeprefix("file://")).unlink()
+    table.commit([late], None)
+    assert table.ids == sorted(ids_of(1) + ids_of(2) + ids_of(9))
+
+
+def test_what_expired_is_looked_for_in_older_metadata_no_further_back_than_the_writers_saw(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for epoch in range(4):
+        table.append(epoch, pipeline="other")
+    late = table.staged(ids_of(9))
+    table.append(0)
+    read: list[str] = []
+    older = live_files._older
+    monkeypatch.setattr(live_files, "_older", lambda table, path: read.append(path) or older(table, path))
+    _overwrite_and_expire(table)
+    table.commit([late], None)
+    assert 1 <= len(read) <= 3, "of the nine that there are"

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from laketier.kit import confined, failpoint
 from laketier.kit.pinned_folder import pinned_folder
-from laketier.kit.staged import check_staged, discard_staged, refuse_foreign, refuse_live, refuse_lost, replaced_files
+from laketier.kit.staged import (
+    check_staged,
+    discard_staged,
+    refuse_foreign,
+    refuse_live,
+    refuse_lost,
+    refuse_published,
+    replaced_files,
+)
 from laketier.spi import (
     CommitError,
     CommitterInitContext,
@@ -58,7 +66,7 @@ from laketier_lance.table import (
     table_uuid,
     watermark_key,
 )
-from laketier_lance.tracked import needed
+from laketier_lance.tracked import named_since, needed
 from laketier_lance.writer import DATA, FRAGMENT, attempt_of, delete_files, described
 
 if TYPE_CHECKING:
@@ -123,6 +131,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         refuse_live(
             (file.path for result in results for file in result.files), _data_files(present), where=self._location
         )
+        self._refuse_published(dataset, results)
         replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)
         schema = with_metadata(dataset.lance_schema, self._metadata(state, watermark))
         if replaced or self._context.mode is WriteMode.OVERWRITE:
@@ -151,6 +160,15 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             files=len(fragments),
             bytes=sum(result.bytes for result in results),
         )
+
+    def _refuse_published(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> None:
+        """What a compaction or a deletion took away since would come back. Looks at the versions since the dataset was
+        opened for the writers: while nobody else commits there are none."""
+        staged = [result for result in results if result.files]
+        after = min((0 if result.after is None else result.after for result in staged), default=dataset.version)
+        if after < dataset.version:
+            paths = [file.path for result in staged for file in result.files]
+            refuse_published(paths, named_since(dataset, paths, after), where=self._location)
 
     def _refuse_recreated(self, state: LanceTableState) -> None:
         """The manifest that the state is of may also have been cleaned up since: then the table tells."""

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laketier_lance.dataset import read_transaction, recent_transactions
 from laketier_lance.location import BRANCHES
+from laketier_lance.private import data_path
 from laketier_lance.versions import branches_of, manifests_of, refuse_unlisted
+from laketier_lance.writer import DATA
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -27,6 +30,17 @@ def needed(dataset: LanceDataset, paths: Sequence[str]) -> set[str]:
     for branch in branches_of(dataset):
         found |= tracked(dataset.checkout_version((branch, None)), wanted, f"{BRANCHES}/{branch}/")
     return {path for path, name in names.items() if not found.isdisjoint((path, name))}
+
+
+def named_since(dataset: LanceDataset, paths: Sequence[str], after: int) -> set[str]:
+    """Those of the data files ``paths`` that a version behind ``after`` added. Reads the transaction of each; where one
+    was cleaned up, all versions that are left, as the files go with the last version that needs them."""
+    last = int(dataset.version)
+    transactions = recent_transactions(dataset, last - after)
+    transactions += [read_transaction(dataset, version) for version in range(last - len(transactions), after, -1)]
+    fragments = (each for it in transactions if it is not None for each in getattr(it.operation, "fragments", ()))
+    found = set(paths).intersection(f"{DATA}/{data_path(file)}" for each in fragments for file in each.files)
+    return found | needed(dataset, paths) if None in transactions else found
 
 
 def tracked(dataset: LanceDataset, wanted: pa.Array, folder: str = "") -> set[str]:

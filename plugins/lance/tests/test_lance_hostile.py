@@ -104,6 +104,21 @@ def test_an_old_result_is_neither_published_again_nor_discarded(table):
     assert [f"data/{name}" for name in table.data_files()] == [file.path for file in old.files]
 
 
+def test_a_result_that_a_tagged_version_needs_is_not_published_again(table):
+    """Its own version was cleaned up, and the tag keeps its file."""
+    old, late = (table.stage(table.rows(number)) for number in (1, 2))
+    table.round(0).commit([old])
+    table.round(1).commit([table.stage(table.rows(3))])
+    table.open().tags.create("kept", table.open().version)
+    table.open().delete("true")
+    table.open().cleanup_old_versions(timedelta(0), error_if_tagged_old_versions=False)
+    committer = table.factory.create_committer(CommitterInitContext("c"))
+    with pytest.raises(OutsideTable, match="was published before"):
+        committer.publish(committer.open(), [old], None)
+    committer.publish(committer.open(), [late], None)
+    assert table.ids() == [2]
+
+
 @pytest.mark.parametrize("branched", [False, True])
 def test_a_result_that_an_older_version_needs_is_not_discarded(table, branched):
     old, other = (table.stage(table.rows(number)) for number in (1, 2))

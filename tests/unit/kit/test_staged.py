@@ -126,6 +126,8 @@ def test_a_file_that_is_live_or_handed_over_twice_is_not_published(lake: Lake) -
     staged.refuse_live(["a", "b"], {"c"}, where="t")
     with pytest.raises(spi.OutsideTable, match="'b' is a file of the table already"):
         staged.refuse_live(["a", "b"], {"b"}, where="t")
+    with pytest.raises(spi.OutsideTable, match="'b' was published before; nothing was published"):
+        staged.refuse_published(["a", "b"], {"b"}, where="t")
     result = lake.stage(1)
     twice = replace(result, files=result.files * 2)
     with pytest.raises(spi.StagedFileLost, match="was handed over twice"):

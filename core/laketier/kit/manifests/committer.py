@@ -9,6 +9,7 @@ from functools import partial
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.file_counts import FILE_COUNTS
+from laketier.kit.manifests.chain import back_from
 from laketier.kit.manifests.digests import digests_after
 from laketier.kit.manifests.folding import Room, due, room_after, room_of
 from laketier.kit.manifests.growth import growth_of
@@ -16,7 +17,7 @@ from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.open_files import Finished, finish, left_open, still_open
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.table import ManifestState, ManifestTable
-from laketier.kit.staged import discard_staged, remove, replaced_files
+from laketier.kit.staged import discard_staged, refuse_published, remove, replaced_files
 from laketier.spi.clocks import host_time
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext, WriteMode
@@ -54,6 +55,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
     ) -> LakeCommitResult:
         assert isinstance(state, ManifestState)
         self.table.check_staged(state, results)
+        self._refuse_named(state, results)
         pipeline = "" if watermark is None else watermark.token.pipeline
         named = [self._entry(state, file, pipeline) for result in results for file in result.files]
         # Of an open file that got no rows, only that it goes on is said.
@@ -112,6 +114,18 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
             bytes=sum(entry.arrived_bytes for entry in added),
             folded=len(folded.paths),
         )
+
+    def _refuse_named(self, state: ManifestState, results: Sequence[WriteResult]) -> None:
+        """A file that a commit named is never named again, also where it left the table since. One that was moved by
+        its commit is not where it was staged any more. Where files stay, the manifests tell that came since the table
+        was loaded for the writers: while nobody else commits there are none."""
+        after = min((0 if result.after is None else result.after for result in results if result.files), default=None)
+        if self.table.layout.staged_as is not None or after is None or state.head.number <= after:
+            return
+        later = back_from(state.manifests, state.head, down_to=after + 1)
+        named = {entry.path for manifest in later for entry in manifest.added if not entry.is_open}
+        paths = (file.path for result in results for file in result.files)
+        refuse_published(paths, named, where=self.table.store.root)
 
     @property
     def _resets(self) -> bool:

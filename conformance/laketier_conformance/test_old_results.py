@@ -1,0 +1,97 @@
+"""A result that was published once is never published again, whatever became of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import pytest
+
+from laketier.spi import Feature, FeatureNotSupported, LaketierError, WriteMode, WriteResult
+from laketier_conformance import foreign
+from laketier_conformance.expect import expect
+from laketier_conformance.harness import Harness
+from laketier_conformance.keyed import Keyed
+from laketier_conformance.lake import Lake, Table, ids_of, token
+
+Unproven = Callable[[str, str], None]
+KEPT = ids_of(1)
+
+
+def _compact(table: Table, harness: Harness) -> str:
+    foreign.compact(table, harness)
+    return "the files were compacted"
+
+
+def _delete(table: Table, harness: Harness) -> str:
+    foreign.delete(table, harness, ids_of(0))
+    return "the rows were deleted"
+
+
+def _overwrite(table: Table, _: Harness) -> str:
+    table.round(token(0, "overwrites"), [KEPT], WriteMode.OVERWRITE)
+    return "the rows were overwritten"
+
+
+def _upsert(table: Table, _: Harness) -> str:
+    keyed = Keyed.of(table)
+    newer = {key: f"new {key}" for key in table.ids}
+    keyed.round(0, keyed.staged(newer, keyed.files()), pipeline="merges")
+    return "the rows were merged with newer ones"
+
+
+def _expire(table: Table, harness: Harness, unproven: Unproven) -> list[str]:
+    """By the harness, and by the format itself, as far as there is such a thing."""
+    by = []
+    table.lake.let_age()
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
+        with suppress(FeatureNotSupported):
+            table.lake.storage.maintenance(table.info).expire(retention=0, keep=1, delete=True)
+            by.append("the format")
+    if harness.expire is not None:
+        harness.expire(table.lake.storage, table.info)
+        by.append("its harness")
+    if not by:
+        unproven("results of snapshots that expired", "neither the format nor its harness expires any")
+    return by
+
+
+def _refused_for_good(table: Table, harness: Harness, unproven: Unproven, act: Callable[[Table, Harness], str]) -> None:
+    old = [table.staged([row], index) for index, row in enumerate(ids_of(0))]
+    table.commit(old, None)
+    table.append(0, KEPT)
+    since = act(table, harness)
+    _hand_over(table, old, since)
+    table.append(1, ids_of(2))  # the newest snapshot stays, and tells what it took away
+    _hand_over(table, old[1:2], since)
+    for who in _expire(table, harness, unproven):
+        _hand_over(table, old, f"{since}, and {who} ended the snapshots that had them")
+
+
+def _hand_over(table: Table, old: Sequence[WriteResult], since: str) -> None:
+    """As a batch, and with an epoch that the table does not know."""
+    rows = table.ids
+    for again, kind in ((None, "a batch"), (token(0, "another"), "an epoch of another pipeline")):
+        with suppress(LaketierError):
+            table.commit(old, again)
+        whose = f"{len(old)} results of a batch, of which {since}, were handed over again as {kind}"
+        expect(table.ids, rows, f"rows after {whose}")
+
+
+@pytest.mark.parametrize("hook", ["compact", "delete_rows"])
+def test_other_tools_moved_its_rows(table: Table, harness: Harness, unproven: Unproven, hook: str) -> None:
+    """To add the files once more would add the rows once more, or bring back those that were deleted."""
+    if getattr(harness, hook) is None:
+        unproven("results of rows that other tools moved", f"the format's harness has no {hook}")
+        return
+    _refused_for_good(table, harness, unproven, {"compact": _compact, "delete_rows": _delete}[hook])
+
+
+@pytest.mark.needs(Feature.OVERWRITE)
+def test_an_overwrite_took_its_rows_away(table: Table, harness: Harness, unproven: Unproven) -> None:
+    _refused_for_good(table, harness, unproven, _overwrite)
+
+
+@pytest.mark.needs(Feature.UPSERT)
+def test_newer_rows_took_its_place(lake: Lake, harness: Harness, unproven: Unproven) -> None:
+    _refused_for_good(lake.create(primary_key=("id",)), harness, unproven, _upsert)
