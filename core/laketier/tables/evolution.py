@@ -112,6 +112,7 @@ def _prepare(
             config.bucket_by or layout.buckets,
             layout.primary_key,
         )
+        _refuse_twice(descriptor, str(config.table))
         _check_where_keys_lie(descriptor, str(config.table))
         try:
             return catalog.create_table(config.table, descriptor)
@@ -133,6 +134,20 @@ def _prepare(
         return table
     require(config.format, lake.plugin.features, Feature.ADD_COLUMN)
     return altered(lake, [AddColumn(field.with_nullable(True)) for field in new])
+
+
+def _refuse_twice(descriptor: TableDescriptor, where: str) -> None:
+    """Raise `ConfigError` for a table that would be laid out by one column as if it were two: some formats make such a
+    table, and others, or other readers of it, refuse it later."""
+    layouts = {
+        "partition": [str(field) for field in descriptor.partition_by],
+        "bucket key": [] if descriptor.buckets is None else list(descriptor.buckets.keys),
+        "column of the primary key": list(descriptor.primary_key),
+    }
+    for kind, names in layouts.items():
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"{twice!r} is named twice as a {kind}", where=where, fix="Name it once.")
 
 
 def altered(lake: Lake, changes: Sequence[SchemaChange]) -> TableInfo:
