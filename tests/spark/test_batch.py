@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+import laketier.spark
 from laketier.spark.failures import cause_of
 from laketier.spi import ConfigError, Gap, IncompatibleTable, LaketierError, UnsupportedType
 from spark_lake import Landing, Target
@@ -62,6 +63,34 @@ def test_overwrite(spark: SparkSession, each_target: Target) -> None:
     assert each_target.ids(spark) == [10, 11]
     save(spark.range(0), each_target, "overwrite")
     assert each_target.ids(spark) == []
+
+
+def _overwrite(lane: str, df: DataFrame, target: Target) -> None:
+    if lane == "data source":
+        save(df, target, "overwrite")
+    elif lane == "data frame":
+        laketier.spark.write(df, target.options(), mode="overwrite")
+    else:
+        laketier.spark.tier(df.sparkSession, target.options(), target.options(), mode="overwrite")
+
+
+@pytest.mark.parametrize("lane", ["data source", "data frame", "split"])
+def test_a_session_that_overwrites_partitions_one_by_one(spark: SparkSession, target: Target, lane: str) -> None:
+    """Iceberg and Delta would keep the other partitions then, so to replace all rows would lose them."""
+    rows = spark.createDataFrame([(1, "a"), (2, "b")], "id long, p string")
+    save(rows, target, **{"lake.partition-by": "p"})
+    mode = "spark.sql.sources.partitionOverwriteMode"
+    before = spark.conf.get(mode)
+    spark.conf.set(mode, "Dynamic")
+    try:
+        with pytest.raises((PySparkException, ConfigError)) as refusal:
+            _overwrite(lane, rows.limit(1), target)
+        assert f"{mode} is dynamic" in str(refusal.value)
+        assert target.ids(spark) == [1, 2]
+        save(spark.range(3), target, "overwrite", **{"lake.table": "db.whole"})
+        assert target.ids(spark) == [1, 2]
+    finally:
+        spark.conf.set(mode, before)
 
 
 def test_merge_schema(spark: SparkSession, target: Target) -> None:

@@ -11,7 +11,8 @@ from pyspark.sql.types import StructType
 from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import ADVICE
 from laketier.spark.epochs import begun
-from laketier.spark.messages import LakeCommitMessage, answer, complete, present, stage
+from laketier.spark.messages import LakeCommitMessage, answer, complete, present, stage, task_setting
+from laketier.spark.overwriting import OVERWRITE_MODE, is_partitioned, refuse_dynamic
 from laketier.spark.refusals import said_once
 from laketier.spark.schema import table_schema
 from laketier.spark.target import batch_token, prepare, round_log, warn_at_least_once, warn_once
@@ -39,7 +40,7 @@ class LakeBatchWriter(DataSourceArrowWriter):
         self._commit_id = new_attempt_id()
         with said_once(config, self._token), trusted(config):
             target = prepare(config, table_schema(schema), self._mode, self._token)
-            self._factory = target.factory
+            self._factory, self._partitioned = target.factory, is_partitioned(target.table)
             if self._token is None:
                 warn_at_least_once(round_log(__name__, config), config)
             found = begun(self._round(), target.state)
@@ -49,6 +50,9 @@ class LakeBatchWriter(DataSourceArrowWriter):
         """Executor. Stages the partition, or nothing at all when the epoch is in the table."""
         if self._done:
             return answer(None)
+        with said_once(self._config, self._token):  # where it is planned, nothing tells what the session is set to
+            table = str(self._config.table)
+            refuse_dynamic(task_setting(OVERWRITE_MODE), self._mode, table, partitioned=self._partitioned)
         return answer(
             stage(
                 self._factory,

@@ -23,6 +23,7 @@ from laketier.spark.batch_writer import FOREACH_BATCH
 from laketier.spark.classic import context_of, is_connect
 from laketier.spark.failures import cause_of
 from laketier.spark.messages import stage
+from laketier.spark.overwriting import OVERWRITE_MODE, is_partitioned, refuse_dynamic
 from laketier.spark.running_query import in_foreach_batch
 from laketier.spark.schema import table_schema
 from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, warn_at_least_once, warn_once
@@ -58,7 +59,7 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
     if token is not None and in_foreach_batch(df):
         warn_once(round_log(__name__, config, config.epoch), "foreachBatch", str(config.table), message=FOREACH_BATCH)
     with naming_commands(config, token):
-        tiering, target = _round(config, schema, chosen, token)
+        tiering, target = _round(df.sparkSession, config, schema, chosen, token)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
             return stage_frame(df, schema, target.factory, chosen, tiering.attempts_after, staged)
@@ -105,7 +106,7 @@ def tier(
     token = batch_token(config, content=plan_content(request, planned.plan))
     groups = group_splits(planned.plan.splits, tasks or context.defaultParallelism * _TASKS_PER_CORE)
     with naming_commands(config, token):
-        tiering, target = _round(config, planned.schema, chosen, token)
+        tiering, target = _round(spark, config, planned.schema, chosen, token)
         scan = planned.for_tasks()
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
@@ -117,10 +118,14 @@ def tier(
         return drive(spark, tiering, run, config, config.epoch, lambda: tiering.begin(target.state))
 
 
-def _round(config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None) -> tuple[TieringRound, Target]:
+def _round(
+    spark: SparkSession, config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None
+) -> tuple[TieringRound, Target]:
     if token is None:
         warn_at_least_once(round_log(__name__, config), config)
     target = prepare(config, schema, mode, token)
+    told = spark.conf.get(OVERWRITE_MODE)
+    refuse_dynamic(told, mode, str(config.table), partitioned=is_partitioned(target.table))
     return TieringRound(target.factory, token=token, mode=mode), target
 
 

@@ -44,6 +44,12 @@ def task_epoch() -> int | None:
     return int(text) if text is not None else None
 
 
+def task_setting(key: str) -> str | None:
+    """A setting of the session in whose query this task runs. None where it is not set, or this is no task."""
+    context = TaskContext.get()
+    return context.getLocalProperty(key) if context else None
+
+
 def stage(
     factory: LakeTieringFactory[Any],
     batches: Iterable[pa.RecordBatch],

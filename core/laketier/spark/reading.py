@@ -31,9 +31,11 @@ _AS_IT_IS = {
     "int96RebaseMode": "CORRECTED",
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
+    "ignoredPathSegmentRegex": "^[._]",  # Spark's own default
 }
 """For Spark's own reader, whatever the session is set to for files of others: a snapshot has all rows or is an error,
-and a day before 1582 is the day that was written."""
+and a day before 1582 is the day that was written. Before 4.3 Spark has no `ignoredPathSegmentRegex`, and passes over
+it."""
 
 
 def read(
