@@ -19,15 +19,24 @@ from laketier.spi import AddColumn, DeliveryLevel, Feature, FeatureNotSupported,
 from laketier_conformance import child_indexes
 from laketier_conformance.child import answer_of
 from laketier_conformance.expect import NotShown, expect
+from laketier_conformance.found_after import (
+    OF_ID,
+    UPSERTED,
+    empty,
+    with_a_column,
+    with_an_index,
+    with_more_rows,
+    with_new_names,
+    with_other_rows,
+    without_indexes,
+)
 from laketier_conformance.keyed import Keyed
-from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, name_of, token
+from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.seen import Seen, seen
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
 NAME, BESIDE = "db.t", "db.t_beside"
-OF_ID = "of_id"
-UPSERTED = (1, 2, 3)
 
 
 class NoExpiry(NotShown):
@@ -185,54 +194,16 @@ def _kept(hook: str) -> Callable[[Lake, int], Request]:
     return prepare
 
 
-def _empty(_: Seen, __: int) -> Seen:
-    return {"columns": SCHEMA.names, "rows": []}
-
-
-def _there(before: Seen) -> dict[str, Any]:
-    assert before is not None, "a table is there before something is done to it: expected its rows, found no table"
-    return before
-
-
-def _with_a_column(before: Seen, number: int) -> Seen:
-    before = _there(before)
-    return {**before, "columns": [*before["columns"], f"extra{number}"]}
-
-
-def _with_other_rows(before: Seen, number: int) -> Seen:
-    return {**_there(before), "rows": [[i, name_of(i)] for split in (0, 1) for i in ids_of(number + 1, split)]}
-
-
-def _with_more_rows(before: Seen, number: int) -> Seen:
-    before = _there(before)
-    return {**before, "rows": before["rows"] + [[i, name_of(i)] for i in ids_of(number + 1)]}
-
-
-def _with_an_index(before: Seen, _: int) -> Seen:
-    before = _there(before)
-    ids = [row[0] for row in before["rows"]]
-    return {**before, "indexes": [[OF_ID, len(ids), 0]], "found": [i for i in ids if i >= 1]}
-
-
-def _without_indexes(before: Seen, _: int) -> Seen:
-    before = _there(before)
-    return {"columns": before["columns"], "rows": before["rows"]}
-
-
-def _with_new_names(before: Seen, number: int) -> Seen:
-    return {**_there(before), "rows": [[i, f"new {number}"] for i in UPSERTED]}
-
-
 OPERATIONS = (
-    Operation("create", _create, _empty),
-    Operation("alter", _alter, _with_a_column, needs=(Feature.ADD_COLUMN,), repeats=False),
+    Operation("create", _create, empty),
+    Operation("alter", _alter, with_a_column, needs=(Feature.ADD_COLUMN,), repeats=False),
     Operation("drop", _drop, lambda _, __: None, needs=(Feature.DROP_TABLE,), repeats=False),
-    Operation("overwrite", _overwrite, _with_other_rows, needs=(Feature.OVERWRITE,)),
-    Operation("upsert", _upsert, _with_new_names, needs=(Feature.UPSERT,), again=_upsert_again),
+    Operation("overwrite", _overwrite, with_other_rows, needs=(Feature.OVERWRITE,)),
+    Operation("upsert", _upsert, with_new_names, needs=(Feature.UPSERT,), again=_upsert_again),
     Operation("discard", _discard, takes_away=True),
     Operation("collect", _collect, needs=(Feature.ORPHAN_COLLECTION,), takes_away=True),
-    Operation("index", _index, _with_an_index, needs=(Feature.INDEXING,)),
-    Operation("drop-index", _drop_index, _without_indexes, needs=(Feature.INDEXING,), repeats=False),
+    Operation("index", _index, with_an_index, needs=(Feature.INDEXING,)),
+    Operation("drop-index", _drop_index, without_indexes, needs=(Feature.INDEXING,), repeats=False),
     Operation("expire", _kept("expire"), hook="expire", takes_away=True),
     Operation("compact", _kept("compact"), hook="compact", takes_away=True),
 )
@@ -241,7 +212,7 @@ EXPIRY = Operation("expiry", _expiry, needs=(Feature.ORPHAN_COLLECTION, Feature.
 """By the format's own hand, where it has one: for those that look at what it leaves."""
 
 APPENDS = (
-    Operation("append", _append, _with_more_rows),
+    Operation("append", _append, with_more_rows),
     Operation("replay", _replay),
     Operation("create-again", _create_again),
 )
