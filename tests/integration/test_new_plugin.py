@@ -87,6 +87,25 @@ def test_a_table_is_made_where_the_first_creation_was_killed(kind: str, file: st
     assert code == 0, output
 
 
+WARNING = """
+import warnings
+
+import pytest
+
+
+def pytest_configure():
+    warnings.warn(pytest.PytestDeprecationWarning("a setting is not made"))
+"""
+
+
+def test_other_plugins_of_pytest_may_warn_while_it_starts(tmp_path: Path) -> None:
+    """As pytest-asyncio does. Its warning ended pytest before the first test."""
+    project = made(tmp_path, "manifest")
+    (project / "warns.py").write_text(WARNING)
+    code, output = suite(project, "-p", "warns", "tests/test_rounds.py")
+    assert (code, "1 passed" in output) == (0, True), output
+
+
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
