@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 import shutil
 import sys
@@ -72,13 +73,25 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
     if isinstance(error, AssertionError | pytest.fail.Exception):
         said, _, explained = str(error).strip().partition("\n")
         explained = explained.partition("\n")[0].strip()
-        text = f"{said} ({explained})" if explained.startswith("assert ") else said
+        text = f"{said} ({explained})" if _compares(explained) else said
         return _cut(text or f"an assert without a message failed: {_statement(failure)}")
     cause = error
     for _ in range(_CAUSES):
         cause = cause.__cause__ or cause
     because = "" if cause is error else f", because of {told(cause)}"
     return _cut(f"{_statement(failure)}{_method(failure)}: expected no error, found {told(error)}{because}")
+
+
+def _compares(explained: str) -> bool:
+    """Whether pytest's explanation of an assert tells more than its sentence: that one thing is another. That something
+    is not true, whatever it is made of, the sentence says itself."""
+    if not explained.startswith("assert "):
+        return False
+    try:
+        parsed = ast.parse(explained)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True  # with the names of objects, such as <Table ...>
+    return any(isinstance(node, ast.Compare) for node in ast.walk(parsed))
 
 
 def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:

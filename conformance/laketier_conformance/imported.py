@@ -65,8 +65,8 @@ def settings() -> dict[str, str]:
 
 
 def main(module: str) -> None:
-    """Tell the packages that ``module`` imports, by itself or in its hook, and the settings that it changes, before and
-    after. Variables of the environment by their names only."""
+    """Tell the packages that ``module`` imports, by itself or in its hook, those of Python's own library apart; and the
+    settings that it changes, before and after. Variables of the environment by their names only."""
     for name in ("laketier.registry", "laketier.spi", "laketier.config", "pyarrow.fs", "pyarrow.compute"):
         importlib.import_module(name)  # the core has these when it loads a plugin
     modules, variables, before = set(sys.modules), dict(os.environ), settings()
@@ -76,8 +76,9 @@ def main(module: str) -> None:
     changed = {name: [before[name], after[name]] for name in before if before[name] != after[name]}
     for name in sorted({each for each, _ in variables.items() ^ now.items()}):
         changed[f"the variable {name}"] = [f"set: {name in each}" for each in (variables, now)]
-    packages = {name.partition(".")[0] for name in set(sys.modules) - modules} - set(sys.stdlib_module_names)
-    sys.stdout.write(json.dumps({"packages": sorted(packages), "changed": changed}) + "\n")
+    packages = {name.partition(".")[0] for name in set(sys.modules) - modules}
+    told = {"packages": packages - sys.stdlib_module_names, "standard": packages & sys.stdlib_module_names}
+    sys.stdout.write(json.dumps({**{name: sorted(each) for name, each in told.items()}, "changed": changed}) + "\n")
 
 
 if __name__ == "__main__":

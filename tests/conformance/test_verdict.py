@@ -296,6 +296,23 @@ def test_an_error_says_what_it_comes_from() -> None:
         assert failures.sentence_of(caught).endswith(because)
 
 
+@pytest.mark.parametrize(
+    ("explained", "more"),
+    [
+        ("assert 3 == 4", " (assert 3 == 4)"),
+        ("assert <Table a> == <Table b>", " (assert <Table a> == <Table b>)"),
+        ("assert not 'ArrowInvalid: a column is not in a file'", ""),
+        ("assert (not 'x' or False)", ""),
+        ("assert False", ""),
+        ("", ""),
+    ],
+)
+def test_an_assert_explains_only_what_its_sentence_does_not_say(explained: str, more: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        raise AssertionError(f"expected this\n{explained}")
+    assert failures.sentence_of(caught) == f"expected this{more}"
+
+
 def test_tests_of_a_lane_are_run_in_it_again() -> None:
     """Whatever the author's own configuration says; other tests are in each lane."""
     lanes = ("--lake-lanes=bare,spark-split",)

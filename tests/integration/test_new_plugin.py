@@ -87,6 +87,44 @@ def test_a_table_is_made_where_the_first_creation_was_killed(kind: str, file: st
     assert code == 0, output
 
 
+DAMAGED = """
+import pyarrow as pa
+import pytest
+
+from laketier.registry import configure, open_lake
+from laketier.spi import CorruptTable, ScanRequest
+from laketier.tables import prepare_table
+from laketier.tiering import TieringRound, write_task
+
+ERRORS = (OSError, ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError)
+
+
+def test_a_damaged_file_is_told(tmp_path, monkeypatch):
+    lake = open_lake(configure({"lake.format": "acme-x", "lake.warehouse": str(tmp_path), "lake.table": "db.t"}))
+    batch = pa.record_batch({"id": [1]})
+    factory = lake.storage.tiering_factory(prepare_table(lake, batch.schema))
+    TieringRound(factory).commit_messages([write_task(factory, [batch])])
+    source = lake.source(lake.load_table())
+    plan = source.plan(ScanRequest())
+    for error in ERRORS:
+        def damaged(*_, **__):
+            raise error("damage")
+
+        monkeypatch.setattr(pa.ipc, "open_file", damaged)
+        with pytest.raises(CorruptTable):
+            list(source.read(plan.splits[0], plan.schema))
+"""
+
+
+@pytest.mark.parametrize("kind", ["manifest", "table-library"])
+def test_whatever_arrow_says_of_a_damaged_file_is_damage(kind: str, tmp_path: Path) -> None:
+    """One bit of another value is an integer of a hundred bits, which Arrow says is not implemented."""
+    project = made(tmp_path, kind)
+    (project / "tests" / "test_damaged.py").write_text(DAMAGED)
+    code, output = suite(project, "tests/test_damaged.py")
+    assert code == 0, output
+
+
 WARNING = """
 import warnings
 

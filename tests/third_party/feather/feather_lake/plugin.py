@@ -52,7 +52,7 @@ class Source(kit.ManifestSource):
             with pa.ipc.open_file(str(path)) as file:
                 for batch in map(file.get_batch, range(file.num_record_batches)):
                     yield kit.conform(batch.select([n for n in schema.names if n in batch.schema.names]), schema)
-        except (OSError, pa.ArrowInvalid) as error:
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise spi.CorruptTable("a data file can't be read", where=str(path), why=str(error)) from error
 
 
