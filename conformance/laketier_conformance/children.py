@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from laketier_conformance.forks import Forked, Forks
 from laketier_conformance.lake import Lake
 
 PATIENCE_SECONDS = 120.0
+_AGAIN = 9
+"""So often a process is waited for once more that worked meanwhile: a machine with too much to do is slow."""
+_WORKS_SECONDS = 1.0
+"""Of a processor, in that time. One that waits for what never comes, such as a lock, needs none."""
 _SERVED = "laketier_conformance.child"
 
 
@@ -47,8 +53,7 @@ class Child:
         """The next answer. Raises `ChildDied` when it ended instead."""
         assert self._process.stdout is not None
         while b"\n" not in self._buffer:
-            if not _says_more(self._process.stdout, PATIENCE_SECONDS):
-                raise TimeoutError(f"the other process said nothing for {PATIENCE_SECONDS:.0f} seconds")
+            self._wait(self._process.stdout)
             data = self._process.stdout.read(65536)
             if not data:
                 raise ChildDied(self._process.wait())
@@ -56,6 +61,19 @@ class Child:
         line, _, self._buffer = self._buffer.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+    def _wait(self, pipe: IO[bytes]) -> None:
+        """Until it says something, or ends. Raises `TimeoutError` once it only waits, or worked for too long."""
+        begun = spent = _processor_seconds(self._process.pid)
+        for number in range(1, _AGAIN + 2):
+            if _says_more(pipe, PATIENCE_SECONDS):
+                return
+            before, spent = spent, _processor_seconds(self._process.pid)
+            if spent - before < _WORKS_SECONDS or number > _AGAIN:
+                raise TimeoutError(
+                    f"the other process said nothing for {number * PATIENCE_SECONDS:.0f} seconds, and worked for "
+                    f"{spent - begun:.0f} of them: {'it waits' if spent - before < _WORKS_SECONDS else 'it goes on'}"
+                )
 
     def answers_within(self, seconds: float) -> bool:
         """Whether it has said something, or ended."""
@@ -99,6 +117,16 @@ def _says_more(pipe: IO[bytes], seconds: float) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         return bool(selector.select(seconds))
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process has used of processors, with those of its children that ended; 0 where nothing tells."""
+    try:
+        # Behind the program's name, which may have any letters: ended and running, of its own and of its children.
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0.0
 
 
 class ChildDied(Exception):

@@ -83,19 +83,19 @@ class Forked:
 
     def __init__(self, forks: Forks, pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self.stdin, self.stdout = stdin, stdout
-        self._forks, self._pid = forks, pid
+        self._forks, self.pid = forks, pid
         self._code: int | None = None
 
     def kill(self) -> None:
         """With SIGKILL. The number stays its own until `wait`."""
         if self._code is None:
             with suppress(ProcessLookupError):
-                os.kill(self._pid, 9)
+                os.kill(self.pid, 9)
 
     def wait(self) -> int:
         """What it ended with."""
         if self._code is None:
-            self._code = self._forks.wait(self._pid)
+            self._code = self._forks.wait(self.pid)
         return self._code
 
 

@@ -47,6 +47,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import RetryPolicy, RoundResult, TieringRound, write_task
+from laketier_conformance.expect import columns
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("value", pa.float64())])
 QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.05)
@@ -284,7 +285,10 @@ def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:
     """What the splits of a plan hold, in their order."""
     batches = list(itertools.chain.from_iterable(source.read(split, plan.schema) for split in plan.splits))
     for rows in batches:
-        assert rows.schema.equals(plan.schema), f"a batch has the schema {rows.schema}, the plan has {plan.schema}"
+        assert rows.schema.equals(plan.schema), (
+            "a batch that `LakeSource.read` gives has the schema that it was asked for: expected the columns "
+            f"{columns(plan.schema)}, found {columns(rows.schema)}"
+        )
     return pa.Table.from_batches(batches, schema=plan.schema)
 
 

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -56,8 +57,9 @@ def live(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     ``folder``: where files of the warehouse may be. ``environment`` and ``limits``: those that the run began with.
 
     Tells the settings that ``changed``, before and after; what was ``printed``; by how much what is open has ``grown``
-    in some rounds; whether the process's random numbers were ``seeded``; how many ``rows`` the table has; the ``modes``
-    of all files; and, of files that were made after it, those under another mask."""
+    in some rounds, and which descriptors these ``opened``; whether the process's random numbers were ``seeded``; how
+    many ``rows`` the table has; the ``modes`` of all files; and, of files that were made after it, those under another
+    mask."""
     os.umask(MASK)
     started.restore(request["environment"], request["limits"])
     os.environ["TMPDIR"], tempfile.tempdir = request["temporary"], None
@@ -67,12 +69,12 @@ def live(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
         table = lake.create()
         _use(table, 0)
         _change(lake, table)
-        first, states = _open(request["temporary"]), set()
+        first, links, states = _open(request["temporary"]), _links(), set()
         for number in range(1, ROUNDS + 1):
             random.seed(number)
             _use(table, number)
             states.add(random.getstate())
-        last = _open(request["temporary"])
+        last, opened = _open(request["temporary"]), _links() - links
     after, now = _settings(), _variables()
     modes, there = _modes(folder), set(folder.rglob("*"))
     os.umask(OPEN_MASK)
@@ -85,6 +87,7 @@ def live(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
         "changed": changed,
         "printed": printed,
         "grown": {name: last[name] - first[name] for name in last},
+        "opened": sorted(opened),
         "seeded": len(states) < ROUNDS,
         "rows": len(table.ids),
         "modes": modes,
@@ -185,6 +188,15 @@ def _open(temporary: str) -> dict[str, int]:
         found[f"{what} in memory that nobody needs"] = sum(each() is not None for each in made)
     if _DESCRIPTORS.is_dir():
         found["open descriptors"] = len(os.listdir(_DESCRIPTORS))
+    return found
+
+
+def _links() -> Counter[str]:
+    """Where the open descriptors lead to."""
+    found: Counter[str] = Counter()
+    for each in os.listdir(_DESCRIPTORS) if _DESCRIPTORS.is_dir() else ():
+        with suppress(OSError):  # that of the listing is closed again
+            found[os.readlink(_DESCRIPTORS / each)] += 1
     return found
 
 

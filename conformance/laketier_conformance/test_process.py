@@ -58,8 +58,10 @@ def test_work_prints_nothing(lived: Lived) -> None:
 def test_work_leaves_nothing_open(lived: Lived) -> None:
     """A service runs rounds for months, some of which fail, and its readers give up in the middle."""
     for what, more in lived.answer["grown"].items():
+        opened = lived.answer["opened"] if "descriptors" in what else []
         assert more < ROUNDS, (
-            f"{what} after {ROUNDS} more rounds, lost races, reads and aborted writers: {more} more than before"
+            f"{what} after {ROUNDS} more rounds, lost races, reads and aborted writers: expected no more than before, "
+            f"found {more} more{f', such as {opened[-3:]}' if opened else ''}"
         )
 
 

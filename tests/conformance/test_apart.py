@@ -144,6 +144,7 @@ def test_no_other_module_of_the_suite_opens_files_of_a_warehouse() -> None:
         "expect(notes.read_text(), ",
         "left = notes.read_text() if notes.exists()",
         'Path("/proc/self/maps").read_text(',
+        'Path(f"/proc/{pid}/stat").read_text(',
         "file.touch(exist_ok=False)",
         "stop.touch()",
         "self._told_underway.write_text(",

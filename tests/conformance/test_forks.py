@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier_conformance.children import Child, ChildDied, Children
+from laketier_conformance.children import Child, ChildDied, Children, _processor_seconds
 from laketier_conformance.forks import Forks
 from laketier_conformance.lake import Lake, ids_of
 
@@ -152,3 +153,44 @@ def test_a_fork_that_hangs_is_told_from_one_that_is_slow() -> None:
         "long 1000000 True",
         "clock None",
     ]
+
+
+WAITS = "import time; time.sleep(1000)"
+WORKS = "import time\nwhile time.process_time() < 1000: pass"
+ENDS = "import time\nwhile time.process_time() < 1: pass\nprint('{}', flush=True)"
+
+
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells how much a process works")
+
+
+@only_linux
+@pytest.mark.parametrize(
+    ("program", "works", "again", "says"),
+    [
+        (WAITS, 0.01, 100, "for 0 of them: it waits"),
+        (WORKS, 0.0, 2, "it goes on"),
+        (ENDS, 0.0, 10_000, None),
+    ],
+)
+def test_a_process_that_works_is_waited_for(
+    program: str, works: float, again: int, says: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine with too much to do it takes long, and one that waits for a lock says nothing for ever."""
+    for name, value in (("PATIENCE_SECONDS", 0.5), ("_WORKS_SECONDS", works), ("_AGAIN", again)):
+        monkeypatch.setattr(f"laketier_conformance.children.{name}", value)
+    pipe = subprocess.PIPE
+    child = Child(subprocess.Popen([sys.executable, "-S", "-c", program], stdin=pipe, stdout=pipe, bufsize=0))
+    try:
+        if says is None:
+            assert child.answer() == {}
+        else:
+            with pytest.raises(TimeoutError, match=says):
+                child.answer()
+    finally:
+        child.stop()
+
+
+@only_linux
+def test_what_a_process_has_worked_is_found() -> None:
+    assert _processor_seconds(os.getpid()) == pytest.approx(sum(os.times()[:4]), abs=0.5)
+    assert _processor_seconds(0) == 0.0, "there is none"

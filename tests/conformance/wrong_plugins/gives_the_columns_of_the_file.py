@@ -12,7 +12,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_source.py::test_columns_come_in_the_order_asked_for[columns0]"
-SAYS = "a batch has the schema id: int64 not null"
+SAYS = "has the schema that it was asked for: expected the columns "
 
 
 class WholeSource(Source):

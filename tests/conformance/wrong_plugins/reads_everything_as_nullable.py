@@ -12,7 +12,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_source.py::test_all_rows_and_columns"
-SAYS = "a batch has the schema id: int64"
+SAYS = "has the schema that it was asked for: expected the columns id: int64 not null, "
 
 
 class NullableSource(Source):
