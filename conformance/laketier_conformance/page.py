@@ -8,6 +8,8 @@ from typing import Any
 
 from laketier_conformance.rules import RULES, rule_of
 
+_TOLD = 50
+"""So many failures come before the tables: of thousands nobody would find these."""
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
@@ -29,7 +31,8 @@ def page(report: Mapping[str, Any]) -> str:
         f"<h1>{escape(title)}</h1>",
         f'<p>Verdict: <strong class="{escape(report["verdict"])}">{escape(report["verdict"])}</strong></p>',
         _list(report["why"]),
-        *(_failure(name, result) for name, result in failed),
+        *(_failure(name, result) for name, result in failed[:_TOLD]),
+        _list([f"{len(failed) - _TOLD} more failed: see the table of all tests"] if len(failed) > _TOLD else []),
         _table("Features", ("feature", "declared", "shown"), _features(report)),
         _table("Rules of the contract", ("rule", "what it says", "tests"), _rules(results)),
         _table("Effects that were interposed", ("effect", "times"), report["interposed"].items()),

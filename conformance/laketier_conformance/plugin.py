@@ -127,7 +127,9 @@ def pytest_configure(config: pytest.Config) -> None:
     _endpoint(config)
     if config.getoption("lake_format") is not None:
         if not __debug__:
-            raise pytest.UsageError("the conformance suite asserts, and Python was told not to: run it without -O")
+            raise pytest.UsageError(
+                "the conformance suite asserts, and Python was told not to: run it without -O and PYTHONOPTIMIZE"
+            )
         _past_proxies(config)
         started.note()
         for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):

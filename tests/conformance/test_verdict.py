@@ -396,6 +396,15 @@ def test_the_page_takes_all_words_for_text(two_tests: tuple[Run, Path]) -> None:
     assert not re.search(r"<script|<b>|<u>|<i>", made)
 
 
+def test_the_page_of_thousands_of_failures_has_its_tables_near(two_tests: tuple[Run, Path]) -> None:
+    failed = {"outcome": "failed", "seconds": 1, "detail": "found"}
+    report = {**two_tests[0].report, "results": {f"test_rounds.py::test_{number}": failed for number in range(3000)}}
+    made = page(report)
+    assert made.count("<section>") == 50
+    assert "<li>2950 more failed: see the table of all tests</li>" in made
+    assert "test_rounds.py::test_2999" in made
+
+
 def leaves(document: object) -> Iterator[str]:
     """All texts in it, keys among them."""
     if isinstance(document, dict):
@@ -434,7 +443,7 @@ def test_a_python_without_asserts_is_refused(tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "run it without -O" in done.stdout + done.stderr
+    assert "run it without -O and PYTHONOPTIMIZE" in done.stdout + done.stderr
 
 
 def test_words_of_others_are_plain() -> None:
