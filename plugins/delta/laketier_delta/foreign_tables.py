@@ -40,6 +40,7 @@ _TYPED = pa.table(
         "flag": pa.array([True, False, None], pa.bool_()),
         "bytes": pa.array([b"", b"\xff" * 20, None], pa.binary()),
         "nest": pa.array([{"a": 1, "b": ["x", None]}, None, {"a": None, "b": []}]),
+        "whole": pa.array([Decimal(10**19), None, Decimal(-7)], pa.decimal128(20, 0)),
         "small": pa.array([-128, 127, None], pa.int8()),
     }
 )

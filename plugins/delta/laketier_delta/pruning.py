@@ -2,13 +2,14 @@
 files.
 
 Unknown always means "may match". Statistics of other writers are read with care: their timestamps may be cut to
-milliseconds, and their float bounds may leave NaN out.
+milliseconds, their decimals may have been floats or integers of 64 bits, and their float bounds may leave NaN out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,17 @@ import pyarrow.types as pt
 from laketier.spi import And, IncompatibleTable, Leaf, Op, Or, Predicate, columns_of, to_arrow
 
 _HIGHEST = "\U0010ffff"
+_DIGITS = 15
+"""So many of a decimal a float keeps."""
+
+
+def _as_told(bounds: Any) -> Any:
+    """Without decimals of more digits than a float keeps: another writer may have rounded them, in either direction."""
+    kind = bounds.type
+    if not pt.is_decimal(kind) or kind.precision <= _DIGITS:
+        return bounds
+    limit = pa.scalar(Decimal(1).scaleb(_DIGITS - kind.scale), pa.decimal128(38, kind.scale))
+    return pc.if_else(pc.less(pc.abs(bounds), limit), bounds, pa.scalar(None, kind))
 
 
 class FilePruner:
@@ -107,7 +119,7 @@ class FilePruner:
             return None, None
         if pt.is_timestamp(high.type):
             high = pc.add(high, pa.scalar(timedelta(milliseconds=1), pa.duration("us")))
-        return low, high
+        return _as_told(low), _as_told(high)
 
 
 def partition_table(files: pa.Table, schema: pa.Schema, columns: list[str]) -> pa.Table:

@@ -113,6 +113,19 @@ def test_a_partition_column_of_any_name_that_delta_rs_gives_a_folder(lake, colum
     assert DeltaTable(lake.uri).to_pyarrow_table().sort_by("i").equals(rows)
 
 
+@pytest.mark.parametrize("scale", [0, 2, 18])
+def test_decimals_whose_bounds_delta_rs_rounds_are_found(lake, scale):
+    """Its statistics have them as floats, and without a scale as integers of 64 bits, of which the greatest stands for
+    each greater one."""
+    kind = pa.decimal128(38, scale)
+    values = [Decimal(text).scaleb(-scale) for text in ("-7", "9007199254740993", "10000000000000000001")]
+    for number, value in enumerate(values):
+        write_deltalake(lake.uri, pa.table({"i": [number], "d": pa.array([value], kind)}), mode="append")
+    for number, value in enumerate(values):
+        for op, wanted in ((Op.EQ, {number}), (Op.GE, set(range(number, 3))), (Op.LE, set(range(number + 1)))):
+            assert wanted <= set(lake.read(Leaf("d", op, value))["i"].to_pylist()), f"{op} {value}"
+
+
 @pytest.mark.parametrize("path", ["file:/tmp/src/x.parquet", "file:///tmp/x.parquet", "/tmp/x.parquet", "s3a://b/x"])
 def test_a_shallow_clone_is_called_one(path):
     with pytest.raises(IncompatibleTable, match="shallow clone"):

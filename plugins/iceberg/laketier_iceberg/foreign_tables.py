@@ -24,7 +24,16 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from pyiceberg.types import LongType, StringType
 
 from laketier.spi import TablePath
-from laketier_conformance.foreign_tables import ADD_COLUMN, APPEND, CHANGES, ORPHANS, OVERWRITE, READ, ForeignTable
+from laketier_conformance.foreign_tables import (
+    ADD_COLUMN,
+    APPEND,
+    CHANGES,
+    LOAD,
+    ORPHANS,
+    OVERWRITE,
+    READ,
+    ForeignTable,
+)
 from laketier_conformance.harness import Warehouse
 from laketier_iceberg.connection import EMBEDDED_FILE, EMBEDDED_NAME
 from laketier_iceberg.foreign_deletes import add_deletes
@@ -250,6 +259,14 @@ def _of_version_three(warehouse: Warehouse, path: TablePath) -> ForeignTable:
     return ForeignTable(rows=made.rows, refuses=(APPEND, OVERWRITE, ADD_COLUMN, ORPHANS))
 
 
+def _of_a_version_to_come(warehouse: Warehouse, path: TablePath) -> ForeignTable:
+    """Which pyiceberg can't read either."""
+    made = _Written.of(warehouse, path, _PLAIN.schema)
+    made.append(_PLAIN)
+    made.edit(lambda document: document.update({"format-version": 4}))
+    return ForeignTable(rows=lambda: _PLAIN, refuses=LOAD)
+
+
 TABLES: Mapping[str, Callable[[Warehouse, TablePath], ForeignTable]] = {
     "of several commits, whose columns were renamed, widened and moved": _of_several_commits,
     "in partitions by two specs": _in_partitions,
@@ -262,4 +279,5 @@ TABLES: Mapping[str, Callable[[Warehouse, TablePath], ForeignTable]] = {
     "without rows": _without_rows,
     "of version 1": _of_version_one,
     "of version 3, with a default": _of_version_three,
+    "of a version that is not there yet": _of_a_version_to_come,
 }
