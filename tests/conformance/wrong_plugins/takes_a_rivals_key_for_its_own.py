@@ -13,7 +13,7 @@ from laketier_localfile.s3.client import library
 from laketier_localfile.s3.store import S3Store
 
 CAUGHT_BY = "test_store_faults.py::test_a_rival_before_each_request"
-SAYS = "on a condition, answered 503 before its effect: the round ended with"
+SAYS = "another pipeline published before request"
 NAME = "takes-a-rivals-key-for-its-own"
 
 
