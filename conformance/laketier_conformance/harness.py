@@ -5,6 +5,11 @@ arguments) with any of these:
 
 - ``setup(folder: pathlib.Path) -> Warehouse``: an empty warehouse for one test. By default a folder below ``folder``.
 - ``teardown(warehouse: Warehouse) -> None``: after that test.
+- ``crash(warehouse: Warehouse) -> None``: ends the server of the warehouse at once, as a power cut does, and starts it
+  again; returns once it answers. Needed to show that what a server answered is still there.
+- ``for_readers(warehouse: Warehouse) -> Mapping[str, str]``: the options (those below ``lake.<format>.``) by which an
+  account reads the tables that are in the warehouse now, and which the server lets write nothing. Needed to show that
+  who only reads writes nothing.
 - ``object_store(store: laketier_conformance.stores.ObjectStore) -> Mapping[str, str]``: the options (those below
   ``lake.<format>.``) by which ``store.warehouse``, in an empty bucket, is reached. Needed to show
   `Feature.OBJECT_STORES`, unless ``storage`` among the format's options is a `Passthrough` that takes the names of
@@ -69,6 +74,8 @@ Hook = Callable[..., Any]
 _MEMBERS = (
     "setup",
     "teardown",
+    "crash",
+    "for_readers",
     "object_store",
     "engine_modules",
     "roll_back",
@@ -167,6 +174,19 @@ class Harness:
     def roll_back(self) -> Hook | None:
         """None when the author gave none."""
         return self._hook("roll_back")
+
+    @property
+    def crash(self) -> Hook | None:
+        """None when the author gave none."""
+        return self._hook("crash")
+
+    def for_readers(self, warehouse: Warehouse) -> Mapping[str, str] | None:
+        """None when the author gave none."""
+        found = self._hook("for_readers")
+        if found is None:
+            return None
+        with _blamed("for_readers"):
+            return {str(name): str(value) for name, value in found(warehouse).items()}
 
     def object_store(self, store: ObjectStore) -> Mapping[str, str] | None:
         """None when the author gave none."""

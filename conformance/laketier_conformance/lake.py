@@ -20,6 +20,7 @@ from laketier.spi import (
     CommitterInitContext,
     Feature,
     Features,
+    IncompatibleData,
     LakeChanges,
     LakeFeed,
     LakeHistory,
@@ -237,6 +238,14 @@ class Table:
         message = write_task(factory, batches, WriterInitContext(attempt=new_attempt_id(), **context))
         result: WriteResult = unpack(factory.write_result_serializer, message)
         return result
+
+    def takes(self, rows: pa.RecordBatch) -> bool:
+        """Whether a task takes the rows. What it refuses is no error: text of many databases has no NUL."""
+        try:
+            self.stage_arrow([rows])
+        except IncompatibleData:
+            return False
+        return True
 
     def publish_arrow(self, batches: Iterable[pa.RecordBatch], token: Token | None = None) -> RoundResult:
         """A round of one task with batches of any schema."""

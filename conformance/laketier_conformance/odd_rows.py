@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ _MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
 _OLD = datetime(1969, 12, 31, 23, 59, 59, 999999)
 KEYS = ("A", "a", " a", "a b", "a/b", "a%2Fb", "\u00e9\U0001f986", None)
 """Neighbours become one where a format folds, trims or escapes twice. Every format has to hold them."""
+UNPRESSED = "".join(sha256(bytes([number])).hexdigest() for number in range(64))
+"""4,096 letters that hardly compress: an index of a database has keys of 767 to 3,072 bytes, and compresses some."""
 KEY, FLOAT, TEXT = "key", "float", "text"
 _ITEM = pa.struct([("n", pa.int64()), ("t", pa.string())])
 _COLUMNS: dict[str, tuple[str, pa.DataType, Sequence[Any]]] = {

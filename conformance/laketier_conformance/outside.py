@@ -99,6 +99,11 @@ def files_below(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
+def is_behind_a_server(location: str) -> bool:
+    """Whether a location is a URL of a server, below which nobody makes a folder: no path and no `file:` URI."""
+    return urlsplit(location).scheme not in ("", "file")
+
+
 def sibling(folder: Path, table: str, name: str) -> Path | None:
     """Where a table ``name`` would lie, if each has a folder that is named by it, as ``t`` or ``t-of-db`` are. None
     where the name of the ``table`` at this folder is no word of its own in that of the folder, or not just one; and

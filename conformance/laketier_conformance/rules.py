@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-GUIDE, SPI = "docs/authors/guide.md", "docs/reference/spi.md"
+GUIDE, DEPTH, SPI = "docs/authors/guide.md", "docs/authors/depth.md", "docs/reference/spi.md"
 _CATALOG = f"{GUIDE}#2-the-catalog-driver"
 _FACTORY = f"{GUIDE}#3-the-factory-crosses-to-executors"
 _WRITER = f"{GUIDE}#4-the-writer-executor"
@@ -185,6 +185,12 @@ RULES = (
         "What was answered survives a power cut, and a step that was cut is there as a whole or not at all.",
         _COMMITTER,
         ("test_power.py",),
+    ),
+    Rule(
+        "servers",
+        "What a server answered survives its crash, and an account that may only read reads all, and writes nothing.",
+        f"{DEPTH}#databases-and-other-tables-without-files",
+        ("test_servers.py",),
     ),
     Rule(
         "looks",

@@ -36,6 +36,7 @@ from laketier_conformance.oracle import compare
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
 LONG = "a" * 40
 HIGHEST = "\U0010ffff"
+WITH_NUL = "b\x00"
 
 # In order, so that files of neighbours hold ranges apart. Minima and maxima that a format cuts, rounds or leaves out
 # are where rows get lost.
@@ -66,7 +67,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
             LONG + "b",
             "a" * 15 + "\U0010ffff",
             "a" * 5000,
-            "b\x00",
+            WITH_NUL,
             "z",
             "é",
             "\U0001f986",
@@ -131,6 +132,9 @@ def test_filters_on_each_type(lake: Lake, name: str) -> None:
         table = lake.create(schema, "db.filtered")
     except UnsupportedType:
         return
+    with_nul = pa.record_batch([[0], [WITH_NUL]], schema=schema) if WITH_NUL in values else None
+    if with_nul is not None and not table.takes(with_nul):
+        values = [value for value in values if value != WITH_NUL]
     half = (len(values) + 1) // 2
     everything = []
     for epoch, part in enumerate((values[:half], values[half:], [*values, None], [None, None])):
@@ -263,7 +267,7 @@ def test_moments_that_calendars_do_not_reach(lake: Lake, layout: str) -> None:
         table = lake.create(schema, "db.far", partition_by=by)
     except UnsupportedType:
         return
-    kept = []
+    kept: list[pa.RecordBatch] = []
     for number, micros in enumerate(FAR):
         rows = pa.record_batch([pa.array([number]), pa.array([micros]).cast(pa.timestamp("us"))], schema=schema)
         try:
@@ -271,7 +275,8 @@ def test_moments_that_calendars_do_not_reach(lake: Lake, layout: str) -> None:
         except IncompatibleData:
             continue
         try:
-            table.commit([staged], token(number))
+            # What was refused before is no epoch.
+            table.commit([staged], token(len(kept)))
         except LaketierError as error:
             pytest.fail(
                 f"a task staged a moment {micros} microseconds after 1970, and the driver publishes it: expected no "

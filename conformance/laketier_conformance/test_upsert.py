@@ -20,6 +20,7 @@ from laketier.spi import (
     DeliveryLevel,
     Feature,
     FeatureNotSupported,
+    IncompatibleData,
     IncompatibleTable,
     LaketierError,
     Leaf,
@@ -34,10 +35,11 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from laketier_conformance.children import Child, ChildDied
-from laketier_conformance.expect import expect, refused, the_one
+from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.keyed import UPSERT, Keyed, Rows, publish
 from laketier_conformance.lake import SCHEMA, Lake, Table, read_plan, token
+from laketier_conformance.odd_rows import UNPRESSED
 
 pytestmark = pytest.mark.needs(Feature.UPSERT)
 
@@ -77,6 +79,31 @@ def test_only_removing(keyed: Keyed) -> None:
         RoundOutcome.ALREADY_THERE,
         "the outcome of an epoch that removed rows and is run again",
     )
+
+
+def test_keys_that_no_index_holds(lake: Lake) -> None:
+    """A database may have an index by the key, and its entries a bound. Then the task refuses what is beyond, as an
+    error of a server would end every replay; and what it takes is published, and replaced."""
+    schema = pa.schema([SCHEMA.field("id"), pa.field("key", pa.string(), nullable=False)])
+    table = lake.create(schema, primary_key=("key",))
+
+    def staged(ids: Sequence[int]) -> WriteResult:
+        rows = pa.record_batch([pa.array(ids), pa.array(["a", UNPRESSED, UNPRESSED + "2"])], schema=schema)
+        return table.stage_arrow([rows], mode=UPSERT)
+
+    long = f"a table whose key is a text, and one of {len(UNPRESSED)} letters"
+    try:
+        with goes_well(f"{long}: a task stages it", but=(IncompatibleData,)):
+            first = staged([0, 1, 2])
+    except IncompatibleData:
+        return
+    with goes_well(f"{long}: a task took it, and the driver publishes it"):
+        publish(table, 0, first)
+    plan = table.source.plan(ScanRequest())
+    replaced = tuple(file for split in plan.splits for file in split.files)
+    with goes_well(f"{long}: its row is replaced"):
+        publish(table, 1, replace(staged([10, 11, 12]), replaced=replaced))
+    expect(table.ids, [10, 11, 12], f"{long}: the ids after all rows were replaced")
 
 
 def test_every_file_is_replaced(keyed: Keyed) -> None:

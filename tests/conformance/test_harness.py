@@ -21,6 +21,8 @@ from laketier_localfile.conformance import Harness as LocalFile
 HOOKS = (
     "setup",
     "teardown",
+    "crash",
+    "for_readers",
     "roll_back",
     "keep_feed",
     "expire",
@@ -49,7 +51,7 @@ def test_an_error_of_a_hook_is_no_refusal_of_the_format(hook: str, wanted: type[
         getattr(harness, hook)(tmp_path)
 
 
-@pytest.mark.parametrize("hook", ["roll_back", "keep_feed", "expire", "compact", "delete_rows", "update_rows"])
+@pytest.mark.parametrize("hook", ["crash", "roll_back", "keep_feed", "expire", "compact", "delete_rows", "update_rows"])
 @pytest.mark.parametrize("supplied", [None, SimpleNamespace(), SimpleNamespace(**dict.fromkeys(HOOKS))])
 def test_a_hook_that_is_left_out_is_none(hook: str, supplied: object) -> None:
     assert getattr(Harness(supplied), hook) is None

@@ -21,6 +21,11 @@ ANSWERS = (
     "test_answers.py::test_an_answer_to_a_round",
     "test_answers.py::test_an_answer_to_a_publish_is_no_conflict",
 )
+CRASHED = (
+    "test_servers.py::test_what_a_server_answered_survives_its_crash",
+    "test_servers.py::test_what_a_task_staged_is_published_whole_or_refused_after_a_crash",
+)
+READ = "test_servers.py::test_an_account_that_may_only_read"
 KILLED, FAILED = "test_effects.py::test_a_round_is_killed", "test_effects.py::test_an_effect_of_a_round_fails"
 
 
@@ -84,4 +89,4 @@ def test_local_files_in_an_object_store_conform(run_suite: RunSuite) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(binaries() is None, reason="no PostgreSQL here: no initdb, and no pgserver")
 def test_iceberg_with_a_catalog_in_postgresql(run_suite: RunSuite) -> None:
-    judged(run_suite, "iceberg-on-postgresql", LOST, KILLED, FAILED, *ANSWERS)
+    judged(run_suite, "iceberg-on-postgresql", LOST, KILLED, FAILED, *ANSWERS, *CRASHED, READ)

@@ -192,6 +192,12 @@ def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
             raise CorruptTable(
                 "the catalog file is damaged", where=str(settings.database), why=str(error.orig), fix=_RESTORE
             ) from error
+        if isinstance(error, raised.ProgrammingError):  # of a server: a right that its user does not have, above all
+            raise StorageError(
+                f"the catalog {settings.name!r} did not do what it was asked for",
+                why=_without_secrets(str(error.orig), dict(settings.properties)),
+                fix="Give its user the rights for that, or use another one.",
+            ) from error
         if not isinstance(error, raised.OperationalError):
             raise
         raise StorageError(

@@ -17,7 +17,7 @@ import pytest
 from pyiceberg import types as it
 from pyiceberg.exceptions import CommitFailedException, UnauthorizedError, ValidationError
 from requests.exceptions import ConnectTimeout
-from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 
 from laketier.spi import (
     Conflict,
@@ -299,6 +299,7 @@ SECRETS = {"password": "hunter22"}
         (lambda: failure(OperationalError, "locked hunter22"), False, StorageError),
         (lambda: failure(DatabaseError, "malformed"), True, CorruptTable),
         (lambda: failure(DatabaseError, "malformed"), False, DatabaseError),
+        (lambda: failure(ProgrammingError, "permission denied for hunter22"), False, StorageError),
         (lambda: failure(IntegrityError, "twice"), True, IntegrityError),
         (lambda: ValueError("x"), True, ValueError),
     ],

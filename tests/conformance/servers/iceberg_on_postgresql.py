@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+import psycopg
+
 from laketier.registry import hookimpl
 from laketier_conformance.harness import Warehouse
 from laketier_iceberg.plugin import IcebergPlugin
@@ -28,6 +30,19 @@ class Harness:
     def setup(self, folder: Path) -> Warehouse:
         uri = server().new_database().replace("postgresql://", "postgresql+psycopg://")
         return Warehouse(str(folder / "warehouse"), {"catalog.type": "sql", "catalog.uri": uri})
+
+    def crash(self, _: Warehouse) -> None:
+        server().stop()
+        server().start()
+
+    def for_readers(self, warehouse: Warehouse) -> dict[str, str]:
+        """A role that may select."""
+        uri = warehouse.options["catalog.uri"]
+        with psycopg.connect(uri.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")
+            connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+        made = f"{server().user}:{server().password}"
+        return {**warehouse.options, "catalog.uri": uri.replace(made, "reader:reader")}
 
 
 class IcebergOnPostgreSQL(IcebergPlugin):
