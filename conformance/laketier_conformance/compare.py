@@ -27,7 +27,7 @@ from laketier_conformance.words import plainly
 _VERDICTS = (FAIL, PARTIAL, WITHOUT_EFFECTS, UNSEEN_EFFECTS, CONFORMANT)
 """From the weakest to the strongest."""
 _LEVELS = (DeliveryLevel.IDEMPOTENT_UPSERT.value, DeliveryLevel.EXACTLY_ONCE.value)
-_HELD = ("passed", "refused")
+_FULFILLED = ("passed", "refused")
 _SHOWN = 5
 """So many tests of a rule."""
 _MAPPINGS = ("versions", "seeds", "features", "shown", "interposed", "places", "unproven", "results")
@@ -114,8 +114,8 @@ def _lost_rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]
     for test in sorted({*old, *new}):
         before = old[test]["outcome"] if test in old else "not in the older report"
         now = new[test]["outcome"] if test in new else NOT_RUN
-        held = before in _HELD and now not in _HELD
-        if (held and (test in new or test in suite)) or (test not in old and now == FAILED):
+        gone = before in _FULFILLED and now not in _FULFILLED
+        if (gone and (test in new or test in suite)) or (test not in old and now == FAILED):
             detail = new[test].get("detail") if now == FAILED else None
             said = f"  {test}: {before}, now {now}{f': {detail}' if detail else ''}"
             by_rule[rule_of(test)].append((now, said))
@@ -132,7 +132,7 @@ def _won_rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for rule in RULES:
         before = {test: result["outcome"] for test, result in old.items() if rule_of(test) == rule}
         now = {new[test]["outcome"] if test in new else NOT_RUN for test in before}
-        if FAILED in before.values() and now <= set(_HELD):
+        if FAILED in before.values() and now <= set(_FULFILLED):
             yield f"rule {rule.id}: {list(before.values()).count(FAILED)} of its tests failed, now none"
 
 

@@ -96,7 +96,7 @@ from laketier.spi import CorruptTable, ScanRequest
 from laketier.tables import prepare_table
 from laketier.tiering import TieringRound, write_task
 
-ERRORS = (OSError, ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError)
+ERRORS = (OSError, FileNotFoundError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError)
 
 
 def test_a_damaged_file_is_told(tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ from laketier.kit.manifests import (
     warehouse_folder,
 )
 from laketier.kit.one_file import AttemptNames, OneFileWriter, OpenFile
+from laketier.kit.parquet_reader import naming_damage
 from laketier.kit.predicates import predicate_from_json, predicate_to_json
 from laketier.kit.record import RecordStore
 from laketier.kit.table_folder import TableFolder
@@ -51,6 +52,7 @@ __all__ = [
     "conform",
     "escapes",
     "failpoint",
+    "naming_damage",
     "predicate_from_json",
     "predicate_to_json",
     "warehouse_folder",

@@ -74,10 +74,18 @@ def _bits(kind: pa.DataType) -> int | None:
 
 @contextmanager
 def naming_damage(where: str) -> Iterator[None]:
-    """Raise what pyarrow says of a file of Parquet or Arrow that is cut, empty, overwritten, or has a bit of another
-    value as `CorruptTable`. What the system or a store says, such as a time-out, passes; so does a want of memory."""
+    """Raise what pyarrow says of a file of Parquet or Arrow that is gone, cut, empty, overwritten, or has a bit of
+    another value as `CorruptTable`. What the system or a store says else, such as a time-out, passes; so does a want of
+    memory."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise CorruptTable(
+            "a data file is missing",
+            where=where,
+            why="something deleted it that does not know the table, or its snapshot expired while it was read",
+            fix="Restore the file, or read another snapshot.",
+        ) from error
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if isinstance(error, (MemoryError, pa.lib.ArrowCancelled)) or _is_of_the_storage(error):
             raise

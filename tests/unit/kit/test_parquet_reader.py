@@ -59,6 +59,8 @@ def test_damage_within_a_file_is_named_and_what_the_storage_says_passes(tmp_path
     file.write_bytes(content)
     with pytest.raises(CorruptTable, match=r"rows\.parquet: a data file is damaged"), naming_damage(str(file)):
         pq.ParquetFile(file).read()
+    with pytest.raises(CorruptTable, match=r"gone\.arrow: a data file is missing"), naming_damage("gone.arrow"):
+        pa.ipc.open_file(str(tmp_path / "gone.arrow"))
     with pytest.raises(OSError, match="time-out"), naming_damage(str(file)):
         raise OSError("curlCode: 28, time-out was reached")
     with pytest.raises(CorruptTable, match="Index 5 out of bounds"), naming_damage(str(file)):

@@ -48,12 +48,9 @@ class Source(kit.ManifestSource):
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         path = self.table.location / self.table.layout.data_path(split.payload.path, where="a split")
-        try:
-            with pa.ipc.open_file(str(path)) as file:
-                for batch in map(file.get_batch, range(file.num_record_batches)):
-                    yield kit.conform(batch.select([n for n in schema.names if n in batch.schema.names]), schema)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise spi.CorruptTable("a data file can't be read", where=str(path), why=str(error)) from error
+        with kit.naming_damage(str(path)), pa.ipc.open_file(str(path)) as file:
+            for batch in map(file.get_batch, range(file.num_record_batches)):
+                yield kit.conform(batch.select([n for n in schema.names if n in batch.schema.names]), schema)
 
 
 class FeatherPlugin(kit.ManifestPlugin):
