@@ -17,7 +17,7 @@ def test_a_field_has_its_default_and_says_what_it_is() -> None:
 
     count, more = dataclasses.fields(Options)
     assert (Options().count, dict(Options().more)) == (3, {})
-    assert dict(count.metadata) == {"doc": "How many.", "least": 1}
+    assert dict(count.metadata) == {"doc": "How many.", "least": 1, "most": None}
     assert more.metadata["doc"] == "For a library."
     assert Options().more is not Options().more, "no two share one"
 
