@@ -120,6 +120,8 @@ class Harness:
         if make is None:
             return Warehouse(str(folder / "warehouse"))
         warehouse: Warehouse = make(folder)
+        if not (hasattr(warehouse, "location") and hasattr(warehouse, "options")):
+            raise HarnessFailed(f"the harness's setup gave {warehouse!r}, where a Warehouse was expected")
         return warehouse
 
     def teardown(self, warehouse: Warehouse) -> None:

@@ -65,6 +65,11 @@ def test_modules_are_no_text(member: str, supplied: object) -> None:
         getattr(harness, member)
 
 
+def test_a_set_up_that_gives_no_warehouse_is_the_harness_s_own_mistake(tmp_path: Path) -> None:
+    with pytest.raises(HarnessFailed, match="the harness's setup gave '/tmp', where a Warehouse was expected"):
+        Harness(SimpleNamespace(setup=lambda folder: "/tmp")).setup(tmp_path)
+
+
 def test_an_error_of_another_tool_is_no_refusal_of_the_format() -> None:
     """Neither where it makes its table, nor later."""
     told = ForeignTable(rows=lazy, appends=lazy, refuses=[APPEND])
