@@ -36,7 +36,7 @@ from laketier_iceberg.moved import refuse_moved
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
-from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties
+from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties, refuse_opening
 from laketier_iceberg.types import check_types, to_arrow, to_iceberg, type_to_iceberg, without_ids
 from laketier_iceberg.unread import is_unreadable, refusal
 
@@ -247,13 +247,14 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
         try:
             with naming_catalog_errors(settings):
                 found = catalog.load_table((path.database, path.table))
+            refuse_opening(found.metadata.properties, str(path))  # where a catalog of another kind has not
             if settings.embedded:
                 refuse_moved(settings.warehouse, path, found.metadata_location)
             return found
         except (NoSuchTableError, NoSuchNamespaceError) as error:
             raise _not_found(path) from error
         except Exception as error:
-            if not is_unreadable(error):
+            if isinstance(error, LaketierError) or not is_unreadable(error):
                 raise
             if not (left and isinstance(error, FileNotFoundError)):
                 raise refusal(error, catalog, path, settings.warehouse) from error

@@ -16,7 +16,7 @@ from laketier.kit.durable import fsync_directory, make_directories
 from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, CorruptTable, Passthrough, StorageError
 from laketier_iceberg.options import IcebergOptions
-from laketier_iceberg.private import keep_times
+from laketier_iceberg.private import by_catalog_alone, keep_times
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -74,6 +74,7 @@ def connect(settings: CatalogSettings) -> Catalog:
         if cached is None:
             catalog = _connect(settings)
             keep_times(catalog)
+            by_catalog_alone(catalog)
             cached = _cache[key] = (catalog, _file_identity(settings))
         return cached[0]
 

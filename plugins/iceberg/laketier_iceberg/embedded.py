@@ -39,7 +39,7 @@ class EmbeddedCatalog(SqlCatalog):
             return super().load_table(identifier)
         kept = self._parsed.get(name)
         if kept is not None and kept[0] == file:
-            io = load_file_io({**self.properties, **kept[1].properties}, location)
+            io = load_file_io(self.properties, location)
             return Table(identifier=name, metadata=kept[1], metadata_location=location, io=io, catalog=self)
         table = super().load_table(identifier)
         if table.metadata_location == location:  # else another commit came in between

@@ -2,6 +2,9 @@
 
 pyiceberg and `laketier_iceberg.expiry` read them once the data and the manifests are written. One that they don't
 understand would end each commit there, as one whose outcome nobody knows. So they are looked at before.
+
+Some properties name code, servers or credentials for pyiceberg. Whoever may write a table's metadata could name any, so
+laketier takes these from the catalog's options alone. `refuse_opening` refuses such a table.
 """
 
 from __future__ import annotations
@@ -36,7 +39,25 @@ _SWITCHES = (
     "write.object-storage.partitioned-paths",
 )
 _CLASS = "write.py-location-provider.impl"
-"""pyiceberg imports what it names, and whoever may write a table's metadata could name anything."""
+"""pyiceberg imports what it names when it stages a commit. Reading a table does not."""
+_FILE_IO = "py-io-impl"
+"""pyiceberg imports what it names when it loads the table."""
+_STORES = ("s3.", "adls.", "gcs.", "hdfs.", "hf.")
+_ACCOUNT = frozenset(
+    f"client.{each}"
+    for each in (
+        "profile-name",
+        "region",
+        "access-key-id",
+        "secret-access-key",
+        "session-token",
+        "role-arn",
+        "role-session-name",
+    )
+)
+"""Not all below ``client.``, which is a word that people have for properties of their own."""
+_DEFAULTS = ("DEFAULT_SCHEME", "DEFAULT_NETLOC")
+"""By these, pyiceberg finds the store of a location that names none."""
 
 
 def check_properties(properties: dict[str, str], where: str, *, unread: Collection[str] = ()) -> None:
@@ -44,13 +65,8 @@ def check_properties(properties: dict[str, str], where: str, *, unread: Collecti
     ``unread``: those that nobody reads there, so that what another tool left in them hinders nothing."""
     from pyiceberg.utils.properties import property_as_bool
 
-    if _CLASS in properties:
-        raise ConfigError(
-            f"the table property {_CLASS} is {properties[_CLASS]!r:.200}",
-            where=where,
-            why="pyiceberg would import it, and laketier runs no code that a table's metadata names",
-            fix="Take the property away with the engine that has set it. write.data.path says where files go, too.",
-        )
+    refuse_opening(properties, where)
+    refuse_provider(properties, where)
     for key in _LEAST.keys() & properties.keys() - set(unread):
         if not _is_whole(properties[key], _LEAST[key]):
             raise _refused(key, properties[key], where, f"a whole number from {_LEAST[key]} on")
@@ -60,6 +76,38 @@ def check_properties(properties: dict[str, str], where: str, *, unread: Collecti
         except ValueError as error:
             raise _refused(key, properties[key], where, "true or false") from error
     manifest_codec(properties, where)
+
+
+def refuse_opening(properties: Mapping[str, str], where: str) -> None:
+    """Raise `ConfigError` for a property by which the metadata of table ``where`` would choose how its files are
+    opened: by which code, at which server, as who. It has to be asked before pyiceberg makes a `FileIO`."""
+    if _FILE_IO in properties:
+        raise _code(_FILE_IO, properties[_FILE_IO], where, "The catalog's option of that name is honoured.")
+    for key in sorted(properties):
+        if key.startswith(_STORES) or key in _ACCOUNT or key in _DEFAULTS:
+            # Its value may be a password.
+            raise ConfigError(
+                f"the table property {key} says how files are opened",
+                where=where,
+                why="whoever may write the table's metadata could send credentials to a server of their own by it",
+                fix="Take the property away with the engine that has set it. If it is right, set it as an option of "
+                f"the catalog: lake.iceberg.catalog.{key}.",
+            )
+
+
+def refuse_provider(properties: Mapping[str, str], where: str) -> None:
+    """Raise `ConfigError` where pyiceberg would import code that the table names to stage a commit."""
+    if _CLASS in properties:
+        raise _code(_CLASS, properties[_CLASS], where, "write.data.path says where files go, too.")
+
+
+def _code(key: str, text: str, where: str, instead: str) -> ConfigError:
+    return ConfigError(
+        f"the table property {key} is {text!r:.200}",
+        where=where,
+        why="pyiceberg would import it, and laketier runs no code that a table's metadata names",
+        fix=f"Take the property away with the engine that has set it. {instead}",
+    )
 
 
 def manifest_codec(properties: Mapping[str, str], where: str) -> str:
