@@ -79,10 +79,10 @@ class Foreign:
 
     # -- what is asked ----------------------------------------------------------------------------------------------
 
-    def is_read(self, after: str) -> None:
-        """Its rows are those that the tool reads; also by us, where we may read."""
+    def is_read(self, after: str, expected: pa.Table | None = None) -> None:
+        """Its rows, where we may read them, are those that the tool reads, or has just read."""
         if not self.refuses(READ):
-            expected = self.told.rows()
+            expected = self.told.rows() if expected is None else expected
             with self.well(f"it is read {after}"):
                 same(self.table.read(), expected, f"{self}: rows that are read {after}")
 
@@ -91,7 +91,7 @@ class Foreign:
         found = self.told.rows()
         wanted = pa.concat_tables([each.select(found.schema.names).cast(found.schema) for each in expected])
         same(found, wanted, f"{self}: rows that the tool itself reads {after}")
-        self.is_read(after)
+        self.is_read(after, found)
 
     def ours(self) -> pa.Table:
         """Rows of the table's schema, for a round of ours: like some that are there, or nulls."""
@@ -187,7 +187,7 @@ def _texts(rows: pa.Table) -> list[str]:
 def reads(foreign: Foreign) -> None:
     """The whole, projections, a count, a limit, filters on each column, and what splits tell of themselves."""
     expected, table = foreign.told.rows(), foreign.table
-    foreign.is_read("for the first time")
+    foreign.is_read("for the first time", expected)
     names = expected.schema.names
     expect(table.info.schema.names, names, f"{foreign}: the columns that are told of it")
     for columns in (tuple(reversed(names)), *((name,) for name in names)):

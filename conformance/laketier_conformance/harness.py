@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 GROUP = "laketier.conformance"
 Hook = Callable[..., Any]
-_MEMBERS = (
+MEMBERS = (
     "setup",
     "teardown",
     "crash",
@@ -302,8 +302,8 @@ def supplied_for(name: str) -> Any:
         fix = f'Mend the entry point of group "{GROUP}" in pyproject.toml, or what it names, and install it again.'
         raise PluginBroken(what, where=place, why=f"{type(error).__name__}: {error}", fix=fix) from error
     for member in dir(found):
-        near = difflib.get_close_matches(member, _MEMBERS, n=1, cutoff=0.8)
-        if near and member not in _MEMBERS and not member.startswith("_"):
+        near = difflib.get_close_matches(member, MEMBERS, n=1, cutoff=0.8)
+        if near and member not in MEMBERS and not member.startswith("_"):
             why = f"nothing would ever call its member {member!r}"
             raise PluginBroken(what, where=place, why=why, fix=f"Call it {near[0]!r}, or give it a name less alike.")
     return found

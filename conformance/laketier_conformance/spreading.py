@@ -11,8 +11,9 @@ from xdist.workermanage import WorkerController
 
 ON_SPARK = "test_spark.py"
 _LONG = (
-    ON_SPARK, "test_store_faults.py", "test_operations.py", "test_effects.py", "test_looks.py", "test_meanwhile.py",
-    "test_index_answers.py", "test_power.py", "test_filters.py", "test_orphans.py", "test_depth.py",
+    ON_SPARK, "test_store_faults.py", "test_operations.py", "test_foreign_tables.py", "test_effects.py",
+    "test_looks.py", "test_meanwhile.py", "test_old_results.py", "test_index_answers.py", "test_power.py",
+    "test_filters.py", "test_orphans.py", "test_depth.py",
 )  # fmt: skip
 """Files that take longest, on most formats. One that begins last keeps the other processes waiting for it."""
 

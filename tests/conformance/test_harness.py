@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from laketier.spi import Feature, FeatureNotSupported, LakeStorage, LaketierError, TableInfo
+from laketier_conformance import harness as of_authors
 from laketier_conformance import started, test_capabilities, test_feed
 from laketier_conformance.expect import HarnessFailed, refused
 from laketier_conformance.foreign_tables import APPEND, LOAD, OPERATIONS, ForeignTable
-from laketier_conformance.harness import Harness
+from laketier_conformance.harness import MEMBERS, Harness
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.lake import Lake
 from laketier_delta.conformance import Harness as Delta
@@ -38,6 +40,15 @@ FEED = "test_feed.py::test_an_append_is_told_as_rows_that_came"
 
 def lazy(*_: object) -> None:
     raise FeatureNotSupported(Feature.CHANGE_FEED.value, reason="I would rather not")
+
+
+def test_the_pages_of_authors_tell_of_each_member() -> None:
+    """An author can't know of a hook that no page names. The docstring has the signatures, and the page a table."""
+    page = Path(__file__).parents[2] / "docs" / "authors" / "publish.md"
+    rows = {line.rpartition(" | ")[0] for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| "}
+    in_table = {name for row in rows for name in re.findall(r"`(\w+)[`(]", row)}
+    assert set(MEMBERS) <= in_table
+    assert set(MEMBERS) <= set(re.findall(r"``(\w+)", of_authors.__doc__ or ""))
 
 
 @pytest.mark.parametrize("wanted", [FeatureNotSupported, LaketierError, Exception])
