@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import ColumnProperties, DeltaTable, QueryBuilder, WriterProperties, write_deltalake
 
+from laketier.kit.looks import names_in
 from laketier.spi import TablePath
 from laketier_conformance.foreign_tables import ADD_COLUMN, APPEND, CHANGES, ORPHANS, OVERWRITE, READ, ForeignTable
 from laketier_conformance.harness import Warehouse
@@ -69,7 +70,8 @@ class _Written:
 
     def snapshots(self) -> list[int]:
         """Those that have an entry."""
-        return sorted(int(each.stem) for each in self.log.glob("*.json") if each.stem.isdigit())
+        entries = (name.removesuffix(".json") for name in names_in(self.log) if name.endswith(".json"))
+        return sorted(int(entry) for entry in entries if entry.isdigit())
 
     @property
     def log(self) -> Path:
