@@ -6,13 +6,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+import pytest
+
 from laketier_conformance.outside import in_parts
 from laketier_conformance.test_bits import test_a_bit_of_a_file_has_another_value as flips
 
 
-def test_a_folder_without_a_file_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("location", ["warehouse", "acme://127.0.0.1:1/db"])
+def test_a_folder_without_a_file_is_told(tmp_path: Path, location: str) -> None:
+    """The files of a server that runs are not the table's, though `setup` may have put them there."""
     told: list[tuple[str, str]] = []
-    table: Any = SimpleNamespace(append=lambda *_: None, info=SimpleNamespace(location=str(tmp_path)))
+    if location != "warehouse":
+        (tmp_path / "of-the-server").write_bytes(b"wal")
+    info, lake = SimpleNamespace(location=f"{tmp_path}/none"), SimpleNamespace(location=location)
+    table: Any = SimpleNamespace(append=lambda *_: None, info=info, lake=lake)
 
     def nobody(_: int) -> NoReturn:
         raise AssertionError("a process is asked for, and there is nothing to damage")
