@@ -157,11 +157,11 @@ def folder_of(store: TableStore) -> Path:
 
 
 def refuse_found(names: Sequence[str], *, where: str) -> None:
-    """Raise `IncompatibleTable` for files in a new table's place, which would be read as rows of the table."""
+    """Raise `IncompatibleTable` for files in a new table's place: its folder is read, and dropped, as a whole."""
     if names:
         raise IncompatibleTable(
             "the folder is not empty, and holds no table of this format",
             where=where,
             why=f"it contains {', '.join(names[:3])}{', …' if len(names) > 3 else ''}",
-            fix="Use another table name, or move these files away: they would be read as rows of the table.",
+            fix="Use another table name, or move these files away: readers would find them, and a drop delete them.",
         )

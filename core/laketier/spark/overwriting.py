@@ -16,7 +16,7 @@ def refuse_dynamic(told: str | None, mode: WriteMode, table: str, *, partitioned
             "the session asks that an overwrite keeps the partitions to which it writes no rows",
             where=table,
             why=f"{OVERWRITE_MODE} is dynamic, and an overwrite of laketier replaces all rows of a table",
-            fix=f'To replace all rows, spark.conf.set("{OVERWRITE_MODE}", "static"). Nothing was changed.',
+            fix=f'To replace all rows, spark.conf.set("{OVERWRITE_MODE}", "static"). No row was changed.',
         )
 
 

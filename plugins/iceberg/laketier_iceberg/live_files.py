@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from laketier.kit.staged import refuse_published
@@ -12,7 +13,6 @@ from laketier_iceberg.references import name_of
 from laketier_iceberg.writer import AFTER
 
 if TYPE_CHECKING:
-    from pyiceberg.manifest import ManifestFile
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def refuse_listed(table: Table, results: Sequence[WriteResult], *, where: str) -> None:
     """Iceberg lists a file any number of times, and its rows are there as often; what a compaction or a deletion took
     away comes back. Looks at the manifests that came since the writers' table was loaded: while nobody else commits
-    there are none. Raises `OutsideTable` for a file that they name, and `CorruptTable` for a manifest that can't be
-    read."""
+    there are none but a stream's own of the last minute. Raises `OutsideTable` for a file that they name, and
+    `CorruptTable` for a manifest that can't be read."""
     staged = {name_of(file.path): _number(file.payload.get(AFTER)) for result in results for file in result.files}
     after = min(staged.values(), default=0)
     if staged and table.metadata.next_sequence_number() - 1 > after:
@@ -32,29 +32,29 @@ def refuse_listed(table: Table, results: Sequence[WriteResult], *, where: str) -
 def _names(table: Table, after: int, where: str) -> Iterator[str]:
     """The names of files in manifests behind a sequence number: those that were added, and those that are said to be
     gone. Manifests that were merged have files of before it, too."""
+    read: set[str] = set()
     later = [each for each in table.metadata.snapshots if (each.sequence_number or 0) > after]
-    with naming_damaged_manifests(table, later, where):
-        yield from _names_of(table, {path: it for each in later for path, it in _manifests(table, each, after)})
+    for snapshot in later:
+        # Each but the current one may expire while this goes on.
+        gone = () if snapshot.snapshot_id == table.metadata.current_snapshot_id else (FileNotFoundError,)
+        with naming_damaged_manifests(table, [snapshot], where), suppress(*gone):
+            yield from _names_of(table, snapshot, after, read)
     for snapshot in _expired(table, later, after):
-        try:
-            # Who expires a snapshot deletes the files that only it needs first, and its manifests after them.
-            yield from _names_of(table, dict(_manifests(table, snapshot, after)))
-        except FileNotFoundError:
-            continue
+        # Who expires a snapshot deletes the files that only it needs first, and its manifests after them.
+        with suppress(FileNotFoundError):
+            yield from _names_of(table, snapshot, after, read)
 
 
-def _manifests(table: Table, snapshot: Snapshot, after: int) -> Iterator[tuple[str, ManifestFile]]:
+def _names_of(table: Table, snapshot: Snapshot, after: int, read: set[str]) -> Iterator[str]:
+    """Those in manifests of ``snapshot``, without the manifests that were ``read``, to which its own are added."""
     from pyiceberg.manifest import ManifestContent
 
     for manifest in snapshot.manifests(table.io):
-        if manifest.content == ManifestContent.DATA and manifest.sequence_number > after:
-            yield manifest.manifest_path, manifest
-
-
-def _names_of(table: Table, manifests: dict[str, ManifestFile]) -> Iterator[str]:
-    for manifest in manifests.values():
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
-            yield name_of(entry.data_file.file_path)
+        is_new = manifest.content == ManifestContent.DATA and manifest.sequence_number > after
+        if is_new and manifest.manifest_path not in read:
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+                yield name_of(entry.data_file.file_path)
+            read.add(manifest.manifest_path)
 
 
 def _expired(table: Table, retained: Sequence[Snapshot], after: int) -> Iterator[Snapshot]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,3 +98,27 @@ def test_what_expired_is_looked_for_in_older_metadata_no_further_back_than_the_w
     _overwrite_and_expire(table)
     table.commit([late], None)
     assert 1 <= len(read) <= 3, "of the nine that there are"
+
+
+def test_a_snapshot_that_expires_while_it_is_looked_at_holds_up_nobody(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = table.staged(ids_of(9))
+    table.append(0)
+    first = _loaded(table).current_snapshot()
+    assert first is not None
+    table.append(0, ids_of(5), pipeline="other")
+    looks: list[str] = []
+    names = live_files._names
+
+    def expires(*given: Any) -> Iterator[str]:
+        if not looks:
+            _overwrite_and_expire(table)
+            Path(first.manifest_list.removeprefix("file://")).unlink()
+        looks.append("look")
+        return names(*given)
+
+    monkeypatch.setattr(live_files, "_names", expires)
+    table.commit([late], token(0, "late"))
+    assert len(looks) == 2, "the first look lost the race"
+    assert table.ids == sorted(ids_of(1) + ids_of(2) + ids_of(9))

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from laketier.kit import LocalFolder, TableFolder
 from laketier.kit.beside_drops import beside_drops
+from laketier.kit.local_store import refuse_found
 from laketier.kit.looks import names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
@@ -38,7 +39,7 @@ from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
-from laketier_lance.location import BRANCHES, SUFFIX, local_path, refuse_others, table_location
+from laketier_lance.location import BRANCHES, FOLDERS, SUFFIX, local_path, refuse_others, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
 from laketier_lance.properties import set_properties
@@ -82,13 +83,23 @@ class LanceCatalog(LakeCatalog):
             info = self.load_table(path)
         except TableNotFound:
             metadata = {TABLE_UUID: uuid.uuid4().hex.encode(), DESCRIPTOR: descriptor_metadata(descriptor)}
-            refuse_others(location)
+            self._refuse_others(location)
             make_folders(location)
             self._create(location, descriptor.schema.with_metadata(metadata))
             info = self.load_table(path)
         # Whoever made it may have been killed before it was durable.
         make_durable(location, info.handle.version)
         return info
+
+    def _refuse_others(self, location: str) -> None:
+        """Raise `IncompatibleTable` where something else than what Lance makes lies in the place of a new table:
+        dropping the table would delete it, too."""
+        if local_path(location) is not None:
+            refuse_others(location)
+            return
+        listed = self._listing(location)
+        names = {str(path).rstrip("/").rpartition("/")[2] for path in (*listed.common_prefixes, *listed.objects)}
+        refuse_found(sorted(names - FOLDERS), where=location)
 
     def _create(self, location: str, schema: pa.Schema) -> None:
         try:

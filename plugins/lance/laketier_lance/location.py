@@ -18,7 +18,8 @@ SUFFIX = ".lance"
 
 BRANCHES = "tree"
 """Each branch has a folder in it that is a dataset of its own."""
-_FOLDERS = ("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", BRANCHES)
+FOLDERS = frozenset(("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", BRANCHES))
+"""What Lance makes in the place of a dataset."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -67,14 +68,14 @@ def refuse_links(location: str) -> None:
     if local is None:
         return
     folder = LocalFolder(local)
-    for name in _FOLDERS:
+    for name in sorted(FOLDERS):
         folder.refuse_links(name)
 
 
 def refuse_others(location: str) -> None:
-    """Raise `IncompatibleTable` where something else than what Lance makes lies in the place of a new table on a local
-    disk: dropping the table would delete it, too."""
+    """Raise `IncompatibleTable` where something else than what Lance makes lies in the place of a new table, if that is
+    on a local disk."""
     local = local_path(location)
     if local is not None:
         with access("creating the table", where=location):
-            LocalStore(local).refuse_others(frozenset(_FOLDERS))
+            LocalStore(local).refuse_others(FOLDERS)

@@ -18,6 +18,7 @@ from laketier.spi import (
     Collected,
     Conflict,
     Decision,
+    IncompatibleTable,
     LakeStorageConfig,
     Passthrough,
     ScanRequest,
@@ -75,13 +76,18 @@ def storage_options(endpoint):
 
 
 @pytest.fixture
-def storage(endpoint, storage_options, request):
-    bucket = f"lake-{abs(hash(request.node.name)) % 10**8}"
-    boto3.client(
+def bucket(endpoint, request):
+    found = boto3.resource(
         "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
-    ).create_bucket(Bucket=bucket)
+    ).Bucket(f"lake-{abs(hash(request.node.name)) % 10**8}")
+    found.create()
+    return found
+
+
+@pytest.fixture
+def storage(bucket, storage_options):
     options = LanceOptions(storage=Passthrough(storage_options))
-    return LancePlugin().create_storage(LakeStorageConfig(f"s3://{bucket}/lake/", options))
+    return LancePlugin().create_storage(LakeStorageConfig(f"s3://{bucket.name}/lake/", options))
 
 
 PATH = TablePath("db", "t")
@@ -128,6 +134,19 @@ def test_a_table_in_s3_lives_through_all_of_its_life(storage, storage_options):
     assert read(storage) == [7]
     catalog.drop_table(PATH)
     assert catalog.list_tables() == []
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "theirs/notes.txt"])
+def test_a_table_is_not_made_where_objects_of_others_lie(storage, bucket, name):
+    """A drop would delete them with the table."""
+    catalog, notes = storage.catalog(), bucket.Object(f"lake/db/t.lance/{name}")
+    notes.put(Body=b"theirs")
+    with pytest.raises(IncompatibleTable, match=name.partition("/")[0]):
+        catalog.create_table(PATH, TableDescriptor(SCHEMA))
+    assert [each.key for each in bucket.objects.all()] == [notes.key]
+    notes.delete()
+    bucket.Object("lake/db/t.lance/_transactions/0-a.txn").put(Body=b"of a creation that was killed")
+    assert catalog.create_table(PATH, TableDescriptor(SCHEMA)).schema == SCHEMA
 
 
 def test_of_two_that_publish_against_one_state_one_wins(storage):
