@@ -39,10 +39,13 @@ Given = Mapping[str, pa.DataType]
 """Types that the user chose, of columns."""
 
 
-def inferred_json(data: bytes, first: int, given: Given | None = None) -> Iterator[tuple[int, pa.Schema]]:
+def inferred_json(
+    data: bytes, first: int, given: Given | None = None, *, times: bool = True
+) -> Iterator[tuple[int, pa.Schema]]:
     """The columns of lines of JSON, a piece after another, each with the number of its first line. ``first``: that of
-    the first line of ``data``. What never has a value is of the type null, as other lines may tell more. Raises
-    `BadValue` for lines that no columns fit, with their numbers."""
+    the first line of ``data``. What never has a value is of the type null, as other lines may tell more. Without
+    ``times`` texts are texts, whatever they look like. Raises `BadValue` for lines that no columns fit, with their
+    numbers."""
     chosen = pa.schema(list((given or {}).items()))
     for lines, numbers in _pieces(_lines(data, first, BLANKS)):
         # Nothing but objects may come before Arrow's reader, which crashes over a bare null.
@@ -54,7 +57,11 @@ def inferred_json(data: bytes, first: int, given: Given | None = None) -> Iterat
         texts = read_documents(block, pa.schema([field.with_type(as_read(field.type)) for field in found]), "error")
         schema = pa.schema(
             [
-                field if field.name in (given or {}) else _fitted(field, texts[field.name].combine_chunks())
+                field
+                if field.name in (given or {})
+                else _fitted(field, texts[field.name].combine_chunks())
+                if times
+                else _without_times(field)
                 for field in found
             ]
         )
@@ -152,6 +159,13 @@ def _fitted(field: pa.Field, values: pa.Array) -> pa.Field:
         inner = iter(values.flatten() if pt.is_struct(kind) else [values.flatten()])
         return field.with_type(rebuilt(kind, lambda child: _fitted(child, next(inner))))
     return field.with_type(_kind_of(kind, values)) if pt.is_temporal(kind) or pt.is_string(kind) else field
+
+
+def _without_times(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pt.is_nested(kind):
+        return field.with_type(rebuilt(kind, _without_times))
+    return field.with_type(pa.string()) if pt.is_temporal(kind) else field
 
 
 def _kind_of(kind: pa.DataType, texts: pa.Array) -> pa.DataType:

@@ -56,6 +56,16 @@ def test_texts_of_json_that_are_times(values: list[str], kind: pa.DataType) -> N
     assert of_json(*(json.dumps({"v": value}) for value in values)) == {"v": kind}
 
 
+def test_texts_that_are_asked_to_stay_texts() -> None:
+    """In lists, structs and maps, too."""
+    line = b'{"d": "2026-01-01", "m": "2026-01-01T00:00:00Z", "s": {"l": ["2026-01-01 00:00:00"], "n": 1}}'
+    [(_, schema)] = inferred_json(line, 1, times=False)
+    inner = pa.struct([("l", pa.list_(pa.string())), ("n", pa.int64())])
+    assert {field.name: str(field.type) for field in schema} == {"d": "string", "m": "string", "s": str(inner)}
+    [(_, schema)] = inferred_json(line, 1, {"d": pa.date32()}, times=False)
+    assert schema.field("d").type == pa.date32()
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

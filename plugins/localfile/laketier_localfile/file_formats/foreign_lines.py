@@ -34,13 +34,13 @@ def json_schema(
     file: pa.NativeFile, path: str, size: int, given: Given | None, *, own: bool = False
 ) -> pa.Schema | None:
     """The columns of all lines, null for those without a value. None where there are no records. ``given``: types that
-    the user chose. ``own``: bare NaN is no foreign custom. Raises `BadValue`, ``ArrowInvalid`` and
-    `IncompatibleData`."""
+    the user chose. ``own``: bare NaN is no foreign custom, and days and moments stay texts: a text that looks like one
+    is no other value then. Raises `BadValue`, ``ArrowInvalid`` and `IncompatibleData`."""
     found = SchemaSet(Spelling.JSON)
     for block in _blocks(file, path, size):
         if not own:
             _refuse_odd_json(block)
-        for place, schema in inferred_json(block.data, block.first, given):
+        for place, schema in inferred_json(block.data, block.first, given, times=not own):
             found.add(schema, path, place)
     return found.joined() if found.files else None
 
