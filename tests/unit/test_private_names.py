@@ -34,7 +34,7 @@ USED: dict[str, set[str]] = {
         "_assign_work_unit", "_pending_of", "_reschedule", "_split_scope",
     },
     # pyiceberg: where the times of a commit that adds no snapshot can be put in order.
-    "plugins/iceberg/laketier_iceberg/private.py": {"_update_and_stage_table"},
+    "plugins/iceberg/laketier_iceberg/private.py": {"_load_file_io", "_update_and_stage_table"},
     # confluent-kafka: documented, and spelled as librdkafka spells its own errors.
     "plugins/kafka/laketier_kafka/client_errors.py": {
         "_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_AUTO_OFFSET_RESET", "_INVALID_ARG", "_PARTITION_EOF", "_RESOLVE",
