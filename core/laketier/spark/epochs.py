@@ -27,6 +27,8 @@ from laketier.tiering.round import TieringRound
 
 _REUSE_SECONDS = 60.0
 """How long a process uses a table as it loaded it, while epochs follow each other."""
+_REUSE_EPOCHS = 10
+"""For how many of them: a committer looks through all commits since the table was loaded (`WriteResult.after`)."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class _Prepared:
     start: str
     epoch: int
     loaded_at: float
+    loaded_for: int
     attempts_after: int
     factory: LakeTieringFactory[Any]
 
@@ -86,10 +89,13 @@ def plan_epoch(
         and (last.config, last.mode, last.start) == (config, mode, start)
         and last.schema.equals(schema, check_metadata=True)
         and now - last.loaded_at < _REUSE_SECONDS
+        and epoch - last.loaded_for < _REUSE_EPOCHS
     ):
         # No restart since the epoch before, so this one can't be in the table; commit decides again anyway.
         planned, now = PlannedEpoch(last.factory, Begun(False, last.attempts_after)), last.loaded_at
+        loaded_for = last.loaded_for
     else:
+        loaded_for = epoch
         if last is not None and epoch <= last.epoch:
             distrust(config)
         named = _after_previous(token(), checkpoint)
@@ -97,7 +103,9 @@ def plan_epoch(
             target = prepare(config, schema, mode, named)
             tiering = TieringRound(target.factory, token=named, mode=mode)
             planned = PlannedEpoch(target.factory, begun(tiering, target.state))
-    _prepared[key] = _Prepared(config, schema, mode, start, epoch, now, planned.begun.attempts_after, planned.factory)
+    _prepared[key] = _Prepared(
+        config, schema, mode, start, epoch, now, loaded_for, planned.begun.attempts_after, planned.factory
+    )
     return planned
 
 

@@ -224,3 +224,15 @@ def test_an_epoch_is_planned_with_nothing_that_was_kept_of_its_first_attempt(
         again: LakeStreamWriter = pickle.loads(pickle.dumps(stream._writer()))  # noqa: S301 - as Spark does
         stream._writer().commit([again.write(iter([rows_of(9)]))], 1)
     assert rows_beside(lake_config) == [1, 9]
+
+
+def test_a_table_is_loaded_anew_for_each_tenth_epoch_that_follows(tmp_path: Path, lake_config: LakeConfig) -> None:
+    """A committer looks through all commits since then, so these are few however fast epochs come."""
+    stream = Stream(lake_config, tmp_path / "checkpoint")
+    loaded = []
+    for number in range(12):
+        stream.epoch(number, number)
+        (kept,) = epochs._prepared.values()
+        loaded.append(kept.loaded_for)
+    assert loaded == [0] * 10 + [10] * 2
+    assert rows_beside(lake_config) == stream.expected
