@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from laketier_conformance import started
+from laketier_conformance.child_forks import DIED
 from laketier_conformance.children import Child, Children
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Opened, ids_of
@@ -97,7 +98,10 @@ def test_a_process_that_forks(
         sorted([*expected, *ids_of(0)]),
         "rows that a child found, which a process forked and which published",
     )
-    alone = told["works alone"]
+    alone = told.get("works alone", works)
+    if alone.get("failed") == DIED:  # below Python: what its parent had open tells by an error
+        unproven("processes that fork", "a child died in a library that works alone: the library does not bear it")
+        return
     assert "rows" in alone, (
         f"a child works that a process forked which used the table, and it fails without the {told['open']} sockets "
         f"and files that its parent has open: {alone}. Keep a connection by the number of the process, and open one in "
