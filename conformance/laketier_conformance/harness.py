@@ -41,6 +41,12 @@ arguments) with any of these:
   count.
 - ``option_sets: Sequence[Mapping[str, str]]``: options (those below ``lake.<format>.``) that belong together, or whose
   values the suite can't know, such as a column of ``id``, ``name`` and ``value``: a table under each has the same rows.
+- ``table_properties: Mapping[str, Sequence[str]]``: by property of a table, values that the format takes when a table
+  is made, and that change how its rows are kept: sizes of files, compression, statistics, modes of writing.
+- ``odd_properties: Mapping[str, Sequence[str]]``: by property, values that other tools may give a table, and that the
+  format may refuse.
+- ``set_property(storage: LakeStorage, table: TableInfo, key: str, value: str | None) -> None``: what a foreign tool
+  would do to give a table a property, whether or not its value makes sense, or to take it away.
 - ``vector_options: Mapping[str, Mapping[str, Any]]``: by kind of index of vectors (``ivf-flat``), settings that fit 150
   vectors of four numbers. Without them the format's own settings count.
 
@@ -90,6 +96,9 @@ MEMBERS = (
     "text_options",
     "vector_options",
     "option_sets",
+    "table_properties",
+    "odd_properties",
+    "set_property",
 )
 
 
@@ -171,6 +180,28 @@ class Harness:
                 {str(key): str(value) for key, value in each.items()}
                 for each in getattr(self._supplied, "option_sets", None) or ()
             ]
+
+    @property
+    def table_properties(self) -> Mapping[str, Sequence[str]]:
+        """Empty when the author gave none."""
+        return self._texts("table_properties")
+
+    @property
+    def odd_properties(self) -> Mapping[str, Sequence[str]]:
+        """Empty when the author gave none."""
+        return self._texts("odd_properties")
+
+    @property
+    def set_property(self) -> Hook | None:
+        """None when the author gave none."""
+        return self._hook("set_property")
+
+    def _texts(self, member: str) -> Mapping[str, Sequence[str]]:
+        with _blamed(member):
+            found = getattr(self._supplied, member, None) or {}
+            if any(isinstance(values, str) for values in found.values()):
+                raise TypeError("it has one text, where a sequence of texts was expected")
+            return {str(key): [str(value) for value in values] for key, values in found.items()}
 
     @property
     def roll_back(self) -> Hook | None:

@@ -69,7 +69,7 @@ RULES = (
         "options",
         "An option changes how rows are kept, never the rows; one that does not fit is refused by its key, at once.",
         "docs/authors/depth.md#options-and-properties",
-        ("test_options.py",),
+        ("test_options.py", "test_settings.py"),
     ),
     Rule(
         "catalog",

@@ -85,6 +85,7 @@ HELPERS = {
     "updating",
     "sequenced",
     "optioned",
+    "propertied",
     "lasting",
     "correctly_lasting",
     "correctly_marked",

@@ -28,6 +28,23 @@ class LanceHarness:
         "ivf-hnsw-flat": {"num_partitions": 2},
     }
 
+    option_sets: ClassVar[Sequence[Mapping[str, str]]] = (
+        {"max-rows-per-file": "2", "split-rows": "1", "buffer-rows": "1", "data-storage-version": "2.0"},
+        {"max-bytes-per-file": "1", "data-cache-bytes": "1", "data-storage-version": "2.1"},
+    )
+    odd_properties: ClassVar[Mapping[str, Sequence[str]]] = {
+        "lance.auto_cleanup.interval": ("1", "0", "x"),
+        "lance.auto_cleanup.older_than": ("0s", "1ms", "x"),
+    }
+
+    def set_property(self, storage: LakeStorage, table: TableInfo, key: str, value: str | None) -> None:
+        """Lance's own configuration of a dataset. What laketier calls properties of a table is a note of its own."""
+        dataset = open_dataset(table.location, {})
+        if value is None:
+            dataset.delete_config_keys([key])
+        else:
+            dataset.update_config({key: value})
+
     def object_store(self, store: ObjectStore) -> dict[str, str]:
         """The library gives up early: its patience is not under test."""
         more = {"timeout": "1s", "client_max_retries": "1", "client_retry_timeout": "5"}
