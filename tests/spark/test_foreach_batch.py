@@ -83,6 +83,25 @@ def test_a_batch_that_overwrites(run_batches: Run, spark: SparkSession, landing:
         laketier.spark.write_batch(rows, 0, target.options(pipeline="events-v1"), mode="replace")
 
 
+def test_a_session_that_overwrites_partitions_one_by_one(
+    run_batches: Run, spark: SparkSession, landing: Landing, tmp_path: Path
+) -> None:
+    """Of Delta and Iceberg a batch would keep the partitions without new rows then. The second batch uses the table as
+    the first one loaded it."""
+    target = Target(tmp_path, "localfile")
+    mode = "spark.sql.sources.partitionOverwriteMode"
+
+    def body(df: DataFrame, batch_id: int) -> None:
+        df.sparkSession.conf.set(mode, "dynamic" if batch_id else "static")
+        options = target.options(pipeline="events-v1", partition_by="name")
+        laketier.spark.write_batch(df, batch_id, options, mode="overwrite")
+
+    landing.land(2)
+    with pytest.raises(ConfigError, match=f"{mode} is dynamic"):
+        run_batches(landing, target.checkpoint, body)
+    assert target.ids(spark) == landing.ids[: landing.rows]
+
+
 @pytest.mark.quick_on("iceberg", "localfile")
 def test_rows_arrive_once_whatever_becomes_of_the_checkpoint(
     run_batches: Run, spark: SparkSession, landing: Landing, each_target: Target

@@ -243,18 +243,26 @@ def test_union_of_a_file_source_and_another(
     assert watermark(target).token.content is not None
 
 
-def test_complete_mode_replaces_the_rows(spark: SparkSession, landing: Landing, target: Target) -> None:
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_complete_mode_replaces_the_rows(spark: SparkSession, landing: Landing, target: Target, mode: str) -> None:
+    """Whatever the session asks of an overwrite: the result of the query is the whole table."""
     landing.land(3)
+    key = "spark.sql.sources.partitionOverwriteMode"
+    before = spark.conf.get(key)
+    spark.conf.set(key, mode)
     counts = (
         spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(str(landing.folder))
         .groupBy((F.col("id") % 2).alias("id")).count()
     )  # fmt: skip
-    writer = counts.writeStream.format("laketier").options(**target.options(pipeline="events-v1"))
-    query = (
-        writer.outputMode("complete").option("checkpointLocation", str(target.checkpoint))
-        .trigger(availableNow=True).start()
-    )  # fmt: skip
-    query.awaitTermination()
+    writer = counts.writeStream.format("laketier").options(**target.options(pipeline="events-v1", partition_by="id"))
+    try:
+        query = (
+            writer.outputMode("complete").option("checkpointLocation", str(target.checkpoint))
+            .trigger(availableNow=True).start()
+        )  # fmt: skip
+        query.awaitTermination()
+    finally:
+        spark.conf.set(key, before)
     rows = spark.read.format("laketier").options(**target.options()).load().collect()
     assert sorted((row.id, row["count"]) for row in rows) == [(0, 15), (1, 15)]
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from laketier.config import LakeConfig
 from laketier.spark.checkpoint import Checkpoint, Unreadable
+from laketier.spark.overwriting import is_partitioned
 from laketier.spark.target import prepare, round_log, warn_once
 from laketier.spi import (
     FIRST_EPOCH,
@@ -42,10 +43,11 @@ class Begun:
 
 @dataclass(frozen=True)
 class PlannedEpoch:
-    """The data that the tasks of an epoch need."""
+    """The data that the tasks of an epoch need. ``partitioned``: the table has partitions."""
 
     factory: LakeTieringFactory[Any]
     begun: Begun
+    partitioned: bool
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,7 @@ class _Prepared:
     epoch: int
     loaded_at: float
     loaded_for: int
-    attempts_after: int
-    factory: LakeTieringFactory[Any]
+    planned: PlannedEpoch
 
 
 _prepared: dict[tuple[str, ...], _Prepared] = {}
@@ -92,8 +93,8 @@ def plan_epoch(
         and epoch - last.loaded_for < _REUSE_EPOCHS
     ):
         # No restart since the epoch before, so this one can't be in the table; commit decides again anyway.
-        planned, now = PlannedEpoch(last.factory, Begun(False, last.attempts_after)), last.loaded_at
-        loaded_for = last.loaded_for
+        planned = replace(last.planned, begun=replace(last.planned.begun, done=False))
+        now, loaded_for = last.loaded_at, last.loaded_for
     else:
         loaded_for = epoch
         if last is not None and epoch <= last.epoch:
@@ -102,10 +103,8 @@ def plan_epoch(
         with trusted(config):
             target = prepare(config, schema, mode, named)
             tiering = TieringRound(target.factory, token=named, mode=mode)
-            planned = PlannedEpoch(target.factory, begun(tiering, target.state))
-    _prepared[key] = _Prepared(
-        config, schema, mode, start, epoch, now, loaded_for, planned.begun.attempts_after, planned.factory
-    )
+            planned = PlannedEpoch(target.factory, begun(tiering, target.state), is_partitioned(target.table))
+    _prepared[key] = _Prepared(config, schema, mode, start, epoch, now, loaded_for, planned)
     return planned
 
 

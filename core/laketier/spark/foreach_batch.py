@@ -17,6 +17,7 @@ from laketier.spark.classic import is_connect
 from laketier.spark.data_source import require_stream_keys
 from laketier.spark.epochs import epoch_token, plan_epoch
 from laketier.spark.lanes import drive, stage_frame, write_mode
+from laketier.spark.overwriting import refuse_dynamic_session
 from laketier.spark.running_query import RunningQuery, running_query
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config
@@ -55,6 +56,8 @@ def write_batch(
     start = "" if query is None else query.run_id
     with naming_commands(config, token), _once(df, config, token, start):
         planned = plan_epoch(config, schema, chosen, batch_id, location, lambda: token, found, start)
+        if not planned.begun.done:
+            refuse_dynamic_session(df.sparkSession, chosen, str(config.table), partitioned=planned.partitioned)
         tiering = TieringRound(planned.factory, token=token, mode=chosen)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:

@@ -23,7 +23,7 @@ from laketier.spark.batch_writer import FOREACH_BATCH
 from laketier.spark.classic import context_of, is_connect
 from laketier.spark.failures import cause_of
 from laketier.spark.messages import stage
-from laketier.spark.overwriting import OVERWRITE_MODE, is_partitioned, refuse_dynamic
+from laketier.spark.overwriting import is_partitioned, refuse_dynamic_session
 from laketier.spark.running_query import in_foreach_batch
 from laketier.spark.schema import table_schema
 from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, warn_at_least_once, warn_once
@@ -124,8 +124,7 @@ def _round(
     if token is None:
         warn_at_least_once(round_log(__name__, config), config)
     target = prepare(config, schema, mode, token)
-    told = spark.conf.get(OVERWRITE_MODE)
-    refuse_dynamic(told, mode, str(config.table), partitioned=is_partitioned(target.table))
+    refuse_dynamic_session(spark, mode, str(config.table), partitioned=is_partitioned(target.table))
     return TieringRound(target.factory, token=token, mode=mode), target
 
 
