@@ -11,7 +11,7 @@ from laketier.kit import staged
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_unknown_outcomes.py::test_an_error_at_each_failpoint_of_the_format"
-SAYS = "a data file can't be read, because"
+SAYS = "a data file is missing, because"
 
 
 class TidyCommitter(kit.ManifestCommitter):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crooked import CrookedPlugin
+from remembering_results import UnaskingCommitter
 
 from laketier import kit
 from laketier.registry import hookimpl
@@ -16,7 +17,7 @@ class BlindState(kit.ManifestState):
         return False
 
 
-class BlindCommitter(kit.ManifestCommitter):
+class BlindCommitter(UnaskingCommitter):
     def open(self) -> kit.ManifestState:
         return BlindState(**vars(super().open()))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from crooked import CrookedPlugin
 from feather_lake.plugin import Source
+from remembering_results import UnaskingCommitter
 
 from laketier import spi
 from laketier.kit.manifests import FileEntry, ManifestSnapshot
@@ -25,4 +26,4 @@ class NamingSource(Source):
 
 @hookimpl
 def laketier_format() -> CrookedPlugin:
-    return CrookedPlugin("reads-what-each-commit-names", source=NamingSource)
+    return CrookedPlugin("reads-what-each-commit-names", source=NamingSource, committer=UnaskingCommitter)

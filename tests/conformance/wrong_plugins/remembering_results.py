@@ -15,7 +15,17 @@ from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.staged import refuse_live
 
 
-class KnowingCommitter(kit.ManifestCommitter):
+class UnaskingCommitter(kit.ManifestCommitter):
+    """Publishes whatever it gets, as the kit did before it asked which files commits had named."""
+
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        assert isinstance(state, kit.ManifestState)
+        return super().publish(state, [replace(each, after=state.head.number) for each in results], watermark)
+
+
+class KnowingCommitter(UnaskingCommitter):
     """In place of what the kit does itself."""
 
     @abstractmethod
@@ -27,7 +37,7 @@ class KnowingCommitter(kit.ManifestCommitter):
     ) -> spi.LakeCommitResult:
         assert isinstance(state, kit.ManifestState)
         refuse_live((f.path for result in results for f in result.files), self.known(state), where=state.table_uuid)
-        return super().publish(state, [replace(each, after=state.head.number) for each in results], watermark)
+        return super().publish(state, results, watermark)
 
 
 def live(state: kit.ManifestState) -> set[str]:
