@@ -7,9 +7,21 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from laketier.maintenance.orphans import list_orphans
+from laketier.spi import Feature
 from laketier_conformance.asked import say
 from laketier_conformance.lake import Lake, Table
 from laketier_conformance.seen import seen
+
+READS = {
+    "rows": (),
+    "tables": (),
+    "version": (),
+    "state": (),
+    "history": (Feature.HISTORY,),
+    "past": (Feature.TIME_TRAVEL,),
+    "changes": (Feature.INCREMENTAL_READ,),
+}
+"""What every reader may ask `tell` for, and the features that it needs."""
 
 
 def tell(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:

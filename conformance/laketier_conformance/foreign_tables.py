@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 import pyarrow as pa
@@ -19,6 +20,21 @@ OPERATIONS: Final = (LOAD, READ, APPEND, OVERWRITE, ADD_COLUMN, CHANGES, ORPHANS
 """What may be refused of such a table. Who refuses to load it refuses all."""
 
 Step = Callable[[], object]
+
+
+def plain_rows(ids: pa.DataType) -> pa.Table:
+    """Five rows for a tool to write, of types that nearly every format has: with nulls, NaN, infinity, -0.0, empty and
+    odd text, and the first and the last day. ``ids``: the type of the column ``id``, as 1, 2, 3, null and 5."""
+    return pa.table(
+        {
+            "name": pa.array(["a", None, "ü%20=/", "", "z" * 40], pa.string()),
+            "id": pa.array([1, 2, 3, None, 5], ids),
+            "value": pa.array([0.5, float("nan"), None, -0.0, float("inf")], pa.float64()),
+            "day": pa.array(
+                [date(2026, 1, 2), None, date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31)], pa.date32()
+            ),
+        }
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

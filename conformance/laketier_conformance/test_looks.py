@@ -18,6 +18,7 @@ import pytest
 
 from laketier.spi import Feature, Watermark, new_attempt_id
 from laketier_conformance.child import answer_of
+from laketier_conformance.child_looks import READS
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
@@ -206,17 +207,6 @@ def test_a_look_at_what_lies_in_a_tables_place_fails(
 def _is_done_or_not(asked: Asked, run: Run, told: str) -> None:
     _is_no_answer(run.answer, f"{told}, and who asked for it")
     asked.judge_all(told, run.answer)
-
-
-READS = {
-    "rows": (),
-    "tables": (),
-    "version": (),
-    "state": (),
-    "history": (Feature.HISTORY,),
-    "past": (Feature.TIME_TRAVEL,),
-    "changes": (Feature.INCREMENTAL_READ,),
-}
 
 
 @pytest.mark.usefixtures("runs")  # skips it where nothing can be interposed

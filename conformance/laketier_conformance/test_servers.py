@@ -27,6 +27,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
+from laketier_conformance.child_looks import READS
 from laketier_conformance.expect import HarnessFailed, expect, goes_well, told
 from laketier_conformance.harness import Harness, Warehouse
 from laketier_conformance.lake import Lake, Table, batch, ids_of, token
@@ -37,16 +38,6 @@ T = TypeVar("T")
 EPOCHS = 3
 KEPT = 10
 """So many connections a process may have kept."""
-READS = {
-    "rows": (),
-    "tables": (),
-    "version": (),
-    "state": (),
-    "history": (Feature.HISTORY,),
-    "past": (Feature.TIME_TRAVEL,),
-    "changes": (Feature.INCREMENTAL_READ,),
-}
-"""What `child` tells of a table, and the features that it needs."""
 
 
 @pytest.fixture

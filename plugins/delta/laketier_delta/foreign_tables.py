@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,21 @@ from deltalake import ColumnProperties, DeltaTable, QueryBuilder, WriterProperti
 
 from laketier.kit.looks import names_in
 from laketier.spi import TablePath
-from laketier_conformance.foreign_tables import ADD_COLUMN, APPEND, CHANGES, ORPHANS, OVERWRITE, READ, ForeignTable
+from laketier_conformance.foreign_tables import (
+    ADD_COLUMN,
+    APPEND,
+    CHANGES,
+    ORPHANS,
+    OVERWRITE,
+    READ,
+    ForeignTable,
+    plain_rows,
+)
 from laketier_conformance.harness import Warehouse
 
 Action = dict[str, Any]
 _MOMENT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-_PLAIN = pa.table(
-    {
-        "name": pa.array(["a", None, "ü%20=/", "", "z" * 40], pa.string()),
-        "id": pa.array([1, 2, 3, None, 5], pa.int64()),
-        "value": pa.array([0.5, float("nan"), None, -0.0, float("inf")], pa.float64()),
-        "day": pa.array([date(2026, 1, 2), None, date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31)], pa.date32()),
-    }
-)
+_PLAIN = plain_rows(pa.int64())
 _TYPED = pa.table(
     {
         "id": pa.array([1, 2, 3], pa.int32()),

@@ -9,7 +9,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -33,20 +33,14 @@ from laketier_conformance.foreign_tables import (
     OVERWRITE,
     READ,
     ForeignTable,
+    plain_rows,
 )
 from laketier_conformance.harness import Warehouse
 from laketier_iceberg.connection import EMBEDDED_FILE, EMBEDDED_NAME
 from laketier_iceberg.foreign_deletes import add_deletes
 
 _MOMENT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-_PLAIN = pa.table(
-    {
-        "name": pa.array(["a", None, "ü%20=/", "", "z" * 40], pa.string()),
-        "id": pa.array([1, 2, 3, None, 5], pa.int32()),
-        "value": pa.array([0.5, float("nan"), None, -0.0, float("inf")], pa.float64()),
-        "day": pa.array([date(2026, 1, 2), None, date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31)], pa.date32()),
-    }
-)
+_PLAIN = plain_rows(pa.int32())
 _TYPED = pa.table(
     {
         "id": pa.array([1, 2, 3], pa.int64()),
