@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alembic.runtime.migration import MigrationContext
 
 import state_child
 from laketier.service.schedule import State
@@ -91,6 +92,23 @@ def test_processes_that_start_at_once_get_no_lease_twice(url: str, children: lis
             assert [ended.fence for ended in rounds] == list(range(status.table.fence, 0, -1))
             assert status.table.rows_total == status.table.fence
             assert status.table.state is State.PENDING
+
+
+def test_a_database_that_another_migrates_during_the_look_is_no_strangers(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = MigrationContext.get_current_heads
+
+    def get_current_heads(self: MigrationContext) -> tuple[str, ...]:
+        heads = asked(self)
+        monkeypatch.undo()
+        StateStore.open(url).close()
+        return heads
+
+    monkeypatch.setattr(MigrationContext, "get_current_heads", get_current_heads)
+    with StateStore.open(url) as store:
+        store.register(tables(1))
+    assert MigrationContext.get_current_heads is asked
 
 
 def test_what_a_killed_process_held_is_taken_over(url: str, children: list[Child]) -> None:

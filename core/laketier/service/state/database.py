@@ -45,9 +45,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that changes nothing, and waits for none that does."""
+        """A transaction that changes nothing, waits for none that does, and sees one state in all its statements."""
         with self._told(), self._engine.connect() as connection:
-            connection.execution_options(laketier_begin="BEGIN")
+            if self.is_sqlite:
+                connection.execution_options(laketier_begin="BEGIN")
+            else:
+                # By READ COMMITTED a migration may land between two statements: tables without a version are seen.
+                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             with connection.begin():
                 yield connection
 
