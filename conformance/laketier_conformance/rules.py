@@ -105,7 +105,7 @@ RULES = (
         "executors",
         "A task works with what it was sent, and loads no metadata of the table.",
         _FACTORY,
-        ("test_executors.py",),
+        ("test_executors.py", "test_task_numbers.py"),
     ),
     Rule(
         "process",

@@ -84,6 +84,7 @@ HELPERS = {
     "rolling",
     "updating",
     "sequenced",
+    "sparks_numbers",
     "optioned",
     "propertied",
     "lasting",
