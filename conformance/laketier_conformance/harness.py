@@ -4,9 +4,12 @@ An entry point of group ``laketier.conformance``, named as the format, may point
 arguments) with any of these:
 
 - ``setup(folder: pathlib.Path) -> Warehouse``: an empty warehouse for one test. By default a folder below ``folder``.
+  Its location is a folder if it is an absolute path or a ``file:`` URI. Any other is of a server, and what the suite
+  asks of warehouses in folders is then not shown.
 - ``teardown(warehouse: Warehouse) -> None``: after that test.
 - ``crash(warehouse: Warehouse) -> None``: ends the server of the warehouse at once, as a power cut does, and starts it
-  again; returns once it answers. Needed to show that what a server answered is still there.
+  again; returns once it answers. Needed to show that what a server answered is still there, and `Feature.POWER_CUT`
+  where the warehouse is no folder.
 - ``for_readers(warehouse: Warehouse) -> Mapping[str, str]``: the options (those below ``lake.<format>.``) by which an
   account reads the tables that are in the warehouse now, and which the server lets write nothing. Needed to show that
   who only reads writes nothing.

@@ -12,7 +12,7 @@ from enum import Enum
 from types import UnionType
 from typing import Any
 
-from laketier.spi import LaketierError, Passthrough, Secret
+from laketier.spi import LaketierError, Passthrough, Secret, StorageError
 from laketier.spi.redaction import is_secret
 
 HUGE = 10**30
@@ -78,17 +78,23 @@ def values(option: Declared) -> Iterator[Any]:
     yield from ([1], {"a": 1})
 
 
-def why_no_help(error: LaketierError, key: str, value: Any, *, hidden: bool = False) -> str | None:
-    """Whether a refusal lacks something: the key, the value, or a word on what is allowed. None for a good one."""
+def why_no_help(
+    error: LaketierError, key: str, value: Any, *, hidden: bool = False, of_a_server: bool = False
+) -> str | None:
+    """Whether a refusal lacks something: the key, the value, or a word on what is allowed. None for a good one.
+    ``of_a_server``: a server may say it in words of its own (of an account: `role "x" does not exist`), which tell the
+    value, and can't know our key."""
     said = str(error)
     if hidden:
         return "it shows the value, which is a secret" if str(value) in said else None
-    if key not in said:
+    by_server, is_named = of_a_server and isinstance(error, StorageError), key in said
+    if not is_named and not by_server:
         return f"it does not name {key}"
     if not (error.fix or error.why):
         return "it does not say what is allowed"
     plain = str(value).strip()
-    if not isinstance(value, str | int | float) or isinstance(value, bool) or not plain:
+    has_none = not isinstance(value, str | int | float) or isinstance(value, bool) or not plain
+    if has_none or (by_server and is_named):
         return None
     shown = {each[:_SHOWN].casefold() for each in (plain, repr(value), repr(plain), _rounded(value))}
     is_there = any(each in said.casefold() for each in shown)

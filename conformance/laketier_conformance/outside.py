@@ -100,8 +100,10 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def is_behind_a_server(location: str) -> bool:
-    """Whether a location is a URL of a server, below which nobody makes a folder: no path and no `file:` URI."""
-    return urlsplit(location).scheme not in ("", "file")
+    """Whether a location is a URL of a server, or a name that a server knows, below which nobody makes a folder: no
+    absolute path and no `file:` URI."""
+    scheme = urlsplit(location).scheme
+    return scheme != "file" and (scheme != "" or not os.path.isabs(location))
 
 
 def sibling(folder: Path, table: str, name: str) -> Path | None:

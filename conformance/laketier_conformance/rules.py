@@ -188,7 +188,8 @@ RULES = (
     ),
     Rule(
         "servers",
-        "What a server answered survives its crash, and an account that may only read reads all, and writes nothing.",
+        "What a server answered survives its crash, and what it was at is there as a whole or not at all. An account "
+        "that may only read reads all, and writes nothing.",
         f"{DEPTH}#databases-and-other-tables-without-files",
         ("test_servers.py",),
     ),

@@ -17,6 +17,7 @@ from laketier_conformance.expect import refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
 from laketier_conformance.option_values import Declared, declared, values, why_no_help
+from laketier_conformance.outside import is_behind_a_server
 from laketier_conformance.short_lives import Setting, ShortLives
 
 ORIGIN = "the conformance suite"
@@ -37,8 +38,8 @@ def _refusal(plugin: LakeStoragePlugin, option: Declared, value: Any) -> ConfigE
     return None
 
 
-def _helps(option: Declared, value: Any, refusal: LaketierError) -> None:
-    lacking = why_no_help(refusal, option.key, value, hidden=option.is_hidden)
+def _helps(option: Declared, value: Any, refusal: LaketierError, *, of_a_server: bool = False) -> None:
+    lacking = why_no_help(refusal, option.key, value, hidden=option.is_hidden, of_a_server=of_a_server)
     assert lacking is None, f"the refusal of {option.key} helps who wrote it: {lacking}. It says: {told(refusal)}"
 
 
@@ -92,10 +93,10 @@ def test_rows_are_the_same_under_each_option(
     monkeypatch.chdir(inside)  # a text may be taken for a path
     asked = [each for each in declared(plugin.options_type) if each.key not in lake.options and not each.is_hidden]
     own = {option.key: option for option in asked}
-    lives = ShortLives(lake)
+    lives, asks_a_server = ShortLives(lake), is_behind_a_server(lake.location)
 
     def helps(setting: Setting, refusal: LaketierError) -> None:
-        _helps(own[setting.key], setting.value, refusal)
+        _helps(own[setting.key], setting.value, refusal, of_a_server=asks_a_server)
 
     taken = {option.key: list(_taken(plugin, option)) for option in asked}
     for number, given in enumerate(harness.option_sets):

@@ -24,8 +24,9 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, goes_well, refused, told
 from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.outside import everything, left_by, local_folder, sibling, touched
+from laketier_conformance.outside import everything, is_behind_a_server, left_by, local_folder, sibling, touched
 
+NO_FOLDER = "the warehouse is no local folder"
 NOTHING = {"empty": "", "blanks": "  ", "scheme": "file:"}
 
 
@@ -36,11 +37,21 @@ def _place(table: Table, name: str) -> Path | None:
     return None if folder is None else sibling(folder, table.path.table, name)
 
 
-def _home(lake: Lake, unproven: Callable[[str, str], None]) -> Path:
+def _home(lake: Lake) -> Path | None:
+    """The folder that is the warehouse. None where the harness's `setup` gave another name than that of one."""
     parts = urlsplit(lake.location)
-    if parts.scheme not in ("", "file"):
-        unproven("names of local warehouses", "the warehouse is no local folder")
+    if is_behind_a_server(lake.location):
+        return None
     return Path(unquote(parts.path) if parts.scheme else lake.location)
+
+
+def _folder(lake: Lake, folder: Path, unproven: Callable[[str, str], None]) -> Path:
+    """One for tests of warehouses in folders. What is behind a server refuses it, or has it for a name of its own."""
+    home = _home(lake)
+    if home is None:
+        unproven("names of local warehouses", NO_FOLDER)
+        return folder
+    return home
 
 
 def _is_known_elsewhere(table: Table, other: Lake) -> bool:
@@ -94,17 +105,11 @@ def test_what_is_no_table_is_not_listed(table: Table, unproven: Callable[[str, s
         unproven("lists of odd folders", "the table is in no local folder of its name")
         return
     table.append(0)
-    home = _home(table.lake, unproven)
-    for folder in (
-        place,
-        place.with_name(".hidden"),
-        place / "deeper" / "still",
-        home / "empty",
-        home / ".trash" / "t",
-    ):
+    home = _home(table.lake)
+    around = () if home is None else (home, home / "empty", home / ".trash" / "t")
+    for folder in (place, place.with_name(".hidden"), place / "deeper" / "still", *around):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "notes.txt").write_text("theirs")
-    (home / "notes.txt").write_text("theirs")
     (place.parent / "not a name!").mkdir()
     catalog = table.lake.storage.catalog()
     for database in (None, "db"):
@@ -140,9 +145,9 @@ def test_a_copy_of_a_table_is_listed_where_it_can_be_opened(table: Table, unprov
     expect(touched(before, everything(place)), [], "names in a copy of a table that was dropped")
 
 
-def test_a_warehouse_named_by_a_uri(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+def test_a_warehouse_named_by_a_uri(lake: Lake, folder: Path, unproven: Callable[[str, str], None]) -> None:
     """A path with a blank and a percent sign, as a `file:` URI has them. It is the folder, or refused."""
-    folder = _home(lake, unproven) / "a lake%20"
+    folder = _folder(lake, folder, unproven) / "a lake%20"
     by_path, by_uri = (replace(lake, location=where) for where in (str(folder), folder.as_uri()))
     try:
         table = by_uri.create()
@@ -160,7 +165,10 @@ def test_a_warehouse_that_was_moved_and_a_copy_in_its_place(lake: Lake, unproven
     """As a restore beside the old one leaves them. The moved one's folders and files have the numbers that a process
     may know them by, and are another warehouse's now. What is made in it is in it alone. A format may
     refuse the copy."""
-    home = _home(lake, unproven)
+    home = _home(lake)
+    if home is None:
+        unproven("a warehouse that was moved and a copy of it", NO_FOLDER)
+        return
     here, moved = (replace(lake, location=str(home / name)) for name in ("here", "moved"))
     table = here.create()
     table.append(0)
@@ -188,7 +196,10 @@ def test_a_warehouse_that_was_moved_and_a_copy_in_its_place(lake: Lake, unproven
 def test_a_table_that_was_moved_is_read_where_it_is(lake: Lake, unproven: Callable[[str, str], None]) -> None:
     """A copy stays in its old place, goes on, and is taken away at last: whoever keeps absolute paths in metadata reads
     that one, and never the table that was asked for. A format may refuse a table that was moved."""
-    home = _home(lake, unproven)
+    home = _home(lake)
+    if home is None:
+        unproven("a table that was moved", NO_FOLDER)
+        return
     here, moved = (replace(lake, location=str(home / name)) for name in ("here", "moved"))
     table = here.create()
     if _is_known_elsewhere(table, replace(lake, location=str(home / "elsewhere"))):
@@ -222,9 +233,9 @@ def test_a_table_that_was_moved_is_read_where_it_is(lake: Lake, unproven: Callab
     expect(found, ids_of(0), "rows of a table that was moved, after the copy in its old place is gone")
 
 
-def test_a_warehouse_of_another_host(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+def test_a_warehouse_of_another_host(lake: Lake, folder: Path, unproven: Callable[[str, str], None]) -> None:
     """It is none of this host's folders."""
-    folder = _home(lake, unproven) / "here"
+    folder = _folder(lake, folder, unproven) / "here"
     elsewhere = replace(lake, location=folder.as_uri().replace("file://", "file://another.host.invalid", 1))
     try:
         elsewhere.create().append(0)
@@ -260,12 +271,17 @@ def test_a_warehouse_without_a_name(lake: Lake, name: str, tmp_path: Path, monke
     ["{folder}?version=3", "{uri}?version=3", "{uri}#part", "lake:{name}", "file:", "file:{name}", "nowhere://x"],
 )
 def test_a_warehouse_that_is_named_oddly(
-    lake: Lake, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unproven: Callable[[str, str], None]
+    lake: Lake,
+    name: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unproven: Callable[[str, str], None],
 ) -> None:
     """It is refused, by an error that is no race, before anything is made; or it is one folder, the same for writers
     and readers, and no other one is made."""
     monkeypatch.chdir(tmp_path)
-    folder = _home(lake, unproven) / "odd"
+    folder = _folder(lake, folder, unproven) / "odd"
     odd = replace(lake, location=name.format(folder=folder, uri=folder.as_uri(), name=folder.name))
     try:
         odd.create().append(0)

@@ -17,6 +17,7 @@ from laketier.spi import (
     AddColumn,
     Conflict,
     Feature,
+    LakeStoragePlugin,
     LaketierError,
     Refused,
     StorageError,
@@ -24,20 +25,33 @@ from laketier.spi import (
     TablePath,
     UnknownOutcome,
     WriteMode,
+    support_of,
 )
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.child_looks import READS
+from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import HarnessFailed, expect, goes_well, told
 from laketier_conformance.harness import Harness, Warehouse
+from laketier_conformance.interposed.answers import Answers
+from laketier_conformance.interposed.runs import spread
+from laketier_conformance.interposed.wire import BEFORE, LOST
 from laketier_conformance.lake import Lake, Table, batch, ids_of, token
+from laketier_conformance.operations import went_well
 from laketier_conformance.outside import is_behind_a_server
+from laketier_conformance.suite import REFUSED
+from laketier_conformance.verdict import FEATURES
 
 Unproven = Callable[[str, str], None]
 T = TypeVar("T")
 EPOCHS = 3
 KEPT = 10
 """So many connections a process may have kept."""
+CRASHES = 3
+"""Requests of a round, before and after each of which the server crashes once."""
+LOOKS = 3
+"""After a crash: a process may keep several connections, which it uses in turns."""
+WHEN = {BEFORE: "before it had", LOST: "after it had answered"}
 
 
 @pytest.fixture
@@ -121,6 +135,43 @@ def test_what_a_task_staged_is_published_whole_or_refused_after_a_crash(
         )
     _again(lambda: table.append(1), f"{after}, and then staged again")
     expect(_again(lambda: table.ids, after), rows + ids_of(1), f"{after}; it is run again, and a reader finds the ids")
+
+
+def test_a_round_in_which_a_server_crashes(
+    lake: Lake,
+    plugin: LakeStoragePlugin,
+    crash: Callable[[], None] | None,
+    request: pytest.FixtureRequest,
+    unproven: Unproven,
+) -> None:
+    """Before or after one of its requests, and the server is there again before the process is told. The round is there
+    as a whole, or not at all. That is to a server what a power cut is to a disk, so it shows the same feature."""
+    if is_behind_a_server(lake.location):
+        told_of = request.node.user_properties
+        told_of.append((FEATURES, [Feature.POWER_CUT.value]))
+        if Feature.POWER_CUT in plugin.features and not support_of(plugin.features, Feature.POWER_CUT).full:
+            told_of.append((REFUSED, Feature.POWER_CUT.value))
+            return
+        if crash is None:
+            unproven(Feature.POWER_CUT.value, "the format's harness has no crash, and a server's disk can't be cut")
+    answers: Answers | None = None if crash is None else request.getfixturevalue("answers")
+    if answers is None:
+        return
+    table, steps = lake.create(), request.config.getoption("lake_steps")
+    whole = answers.run(**round_of(0))
+    assert went_well(whole.answer), f"nothing came upon a round: found {whole.answer}"
+    moments = spread(len(whole.requests), CRASHES if steps else 0, request.config.getoption("lake_seed"))
+    for epoch, (at, how) in enumerate(((at, how) for at in moments for how in WHEN), start=1):
+        asking = answers.run(at=at, how=how, meanwhile=crash, **round_of(epoch))
+        met = f"a server crashed {WHEN[how]} request {at + 1} of a round, {whole.requests[at]}"
+        after = met if asking.met else f"a round asked its server {len(asking.requests)} times, and nothing happened"
+        assert asking.answer is not None, f"{after}: the process died"
+        before, then = ([i for each in range(epochs) for i in ids_of(each)] for epochs in (epoch, epoch + 1))
+        for _ in range(LOOKS):  # dead connections are told here
+            seen = _again(lambda: table.ids, after)
+        if went_well(asking.answer):
+            expect(seen, then, f"{after}: the round was acknowledged, and the rows")
+        made_whole(table, epoch, before, then, lambda: _again(lambda: table.append(epoch), after).outcome, after)  # noqa: B023 - called at once
 
 
 def test_an_account_that_may_only_read(lake: Lake, harness: Harness, unproven: Unproven) -> None:

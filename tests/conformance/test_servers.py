@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from conformance_runs import Run, RunSuite
+from laketier.spi import ConfigError, LaketierError, StorageError
 from laketier_conformance.interposed import why_not
+from laketier_conformance.option_values import why_no_help
 from laketier_verification.postgresql import binaries
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
@@ -24,6 +26,7 @@ ANSWERS = (
 CRASHED = (
     "test_servers.py::test_what_a_server_answered_survives_its_crash",
     "test_servers.py::test_what_a_task_staged_is_published_whole_or_refused_after_a_crash",
+    "test_servers.py::test_a_round_in_which_a_server_crashes",
 )
 READ = "test_servers.py::test_an_account_that_may_only_read"
 KILLED, FAILED = "test_effects.py::test_a_round_is_killed", "test_effects.py::test_an_effect_of_a_round_fails"
@@ -48,6 +51,34 @@ def test_a_database(run_suite: RunSuite) -> None:
     assert run.report["interposed"]["answers of servers"] > 0
     assert "  of these: " in run.output
     assert "  not interposed: power cuts" in run.output
+
+
+def test_a_warehouse_that_a_server_knows_by_a_name(run_suite: RunSuite) -> None:
+    """It is no folder, so nothing is asked of folders; and what the server says of an account is said well enough."""
+    name, module = "tables-by-name", "tables_by_name"
+    tests = ["test_places.py", "test_options.py", CRASHED[-1]]
+    run = run_suite(name, tests, offers={name: module}, harnesses={name: f"{module}:Harness"})
+    failed = {test: result for test, result in run.report["results"].items() if result["outcome"] == "failed"}
+    assert not failed, run.output
+    not_shown = run.report["unproven"]
+    assert not_shown["a table that was moved"] == "the warehouse is no local folder"
+    assert not_shown["a warehouse that was moved and a copy of it"] == "the warehouse is no local folder"
+    assert not_shown["power-cut"].startswith("the format's harness has no crash")
+
+
+@pytest.mark.parametrize(
+    ("error", "of_a_server", "lacking"),
+    [
+        (StorageError("refused", why="role 'odd' does not exist"), True, None),
+        (StorageError("refused", why="role 'odd' does not exist"), False, "it does not name account"),
+        (StorageError("refused", why="no such role"), True, "it does not tell the value, 'odd'"),
+        (StorageError("refused", why="no such account"), True, None),
+        (StorageError("role 'odd' does not exist"), True, "it does not say what is allowed"),
+        (ConfigError("refused", why="'odd' is none"), True, "it does not name account"),
+    ],
+)
+def test_what_a_server_says_of_an_option(error: LaketierError, of_a_server: bool, lacking: str | None) -> None:
+    assert why_no_help(error, "account", "odd", of_a_server=of_a_server) == lacking
 
 
 @pytest.mark.deep

@@ -30,6 +30,7 @@ INTERPOSED = (
     "test_meanwhile.py::",
     "test_operations.py::",
     "test_power.py::",
+    "test_servers.py::test_a_round_in_which_a_server_crashes",
 )
 EACH_STEP = ("--lake-steps=0",)
 OF_INDEXES = (

@@ -45,10 +45,18 @@ class Answers:
         self.unseen: dict[str, None] = {}
         """Sentences on faults that could not be made."""
 
-    def run(self, do: str, *, at: int = NOWHERE, how: str = "", **request: Any) -> Asking:
+    def run(
+        self,
+        do: str,
+        *,
+        at: int = NOWHERE,
+        how: str = "",
+        meanwhile: Callable[[], object] | None = None,
+        **request: Any,
+    ) -> Asking:
         """Ask a process of its own. Its request number ``at`` to a server, of which the first is 0, meets the fault
-        ``how``."""
-        wire = Wire((at, how))
+        ``how``, and ``meanwhile`` is done to the server."""
+        wire = Wire((at, how), meanwhile)
 
         def connect(notification: Notification) -> Effect | None:
             error = wire.redirect(notification)

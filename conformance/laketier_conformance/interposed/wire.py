@@ -14,6 +14,7 @@ import selectors
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -44,10 +45,12 @@ _OF_THE_SYSTEM = (b"/nscd/", b"/run/systemd/", b"/run/dbus/", b"pymp-", b"\0list
 
 @dataclass
 class Wire:
-    """``fault``: which request meets it, of which the first is 0, and what it is. ``requests``: each by its peer and,
-    of HTTP in clear, its first line. ``met``: whether it could be done."""
+    """``fault``: which request meets it, of which the first is 0, and what it is. ``meanwhile``: done to the server as
+    well, before the connection is reset. ``requests``: each by its peer and, of HTTP in clear, its first line. ``met``:
+    whether it could be done."""
 
     fault: tuple[int, str] = (-1, "")
+    meanwhile: Callable[[], object] | None = None
     requests: list[str] = field(default_factory=list)
     met: bool = False
     unseen: dict[str, None] = field(default_factory=dict)
@@ -167,6 +170,8 @@ class _Talk(threading.Thread):
         return self._reset()
 
     def _reset(self) -> bool:
+        if self._wire.meanwhile is not None:
+            self._wire.meanwhile()
         self._client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         return False
 
