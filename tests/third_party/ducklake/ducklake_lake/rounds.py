@@ -16,7 +16,7 @@ from ducklake_lake.features import FEATURES
 from ducklake_lake.library import OWN, Lake, Overtaken, quoted
 from ducklake_lake.table import Version, found, load_newest
 from laketier import kit, spi
-from laketier.kit.staged import check_staged, discard_staged, refuse_live, remove
+from laketier.kit.staged import check_staged, discard_staged, refuse_published, remove
 
 NAMES = kit.AttemptNames(".parquet")
 
@@ -101,7 +101,7 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         files = [file for result in results for file in result.files]
         if files:  # the library lists a file any number of times
             paths = [file.path for file in files]
-            refuse_live(paths, self._published(paths), where=self.table.location)
+            refuse_published(paths, self._published(paths), where=self.table.location)
         path, base = self.table.path, state.version
         try:
             with self.lake.transaction() as session:
@@ -152,11 +152,13 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         return kit.TableFolder.at(self.table.location)
 
     def _published(self, paths: Sequence[str]) -> set[str]:
-        """Those of these files that some snapshot has: each can be read."""
+        """Those of these files that some snapshot has, as each can be read; and those that one had, until its merge or
+        its expiry. Such a file is the library's to delete, and is gone when the second list has it no more."""
         name = "parse_filename(path, false, 'forward_slash')"
         with found(self.lake, self.table.path), self.lake.transaction() as session:
-            files = session.catalog("ducklake_data_file")
-            rows = session.run(f"SELECT {name} FROM {files} WHERE list_contains(?, {name})", (list(paths),))
+            lists = (session.catalog(each) for each in ("ducklake_data_file", "ducklake_files_scheduled_for_deletion"))
+            query = " UNION ALL ".join(f"SELECT {name} FROM {files} WHERE list_contains($1, {name})" for files in lists)
+            rows = session.run(query, (list(paths),))
         return {path for (path,) in rows}
 
 
