@@ -32,6 +32,20 @@ def name_of(path: Path, nodeid: str) -> str | None:
     return f"{path.relative_to(MANIFEST.parent).as_posix()}::{test}"
 
 
+def formats_named(arguments: Iterable[str], formats: Collection[str]) -> dict[str, list[str]]:
+    """By test, the formats with which pytest's arguments name it. Empty unless each names a test of a file with its
+    format, so that all tests have to be made."""
+    found: dict[str, list[str]] = {}
+    for argument in arguments:
+        path, _, parameters = argument.partition("[")
+        test = Path(path).name
+        whose = [each for each in formats if parameters.startswith((f"{each}-", f"{each}]"))]
+        if ".py::" not in test or not whose:
+            return {}
+        found.setdefault(test, []).extend(whose)
+    return {test: list(dict.fromkeys(whose)) for test, whose in found.items()}
+
+
 def chosen_tests(names: Iterable[str], expected: Collection[str]) -> frozenset[str]:
     """The tests that were asked for by name, or by that of their file; none for all. Raises `pytest.UsageError`."""
     chosen: set[str] = set()

@@ -13,7 +13,7 @@ from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, Unsupp
 from laketier_conformance import answer_types
 from laketier_conformance.expect import NotShown
 from laketier_conformance.failures import SAYS, again, ended_in, explained, sentence_of
-from laketier_conformance.manifest import chosen_tests, expected_tests, name_of
+from laketier_conformance.manifest import chosen_tests, expected_tests, formats_named, name_of
 from laketier_conformance.own_code import is_ours, really_called
 from laketier_conformance.proof import Proof
 from laketier_conformance.rules import rule_of
@@ -46,6 +46,7 @@ class Suite:
         self.lanes = lanes
         self._expected = expected_tests()
         self._chosen = chosen_tests(config.getoption("lake_test"), self._expected)
+        self._named = formats_named(config.args, names)
         self._options = options
         self._files, self._pages = files, pages
         self._unwritten: list[str] = []
@@ -74,7 +75,9 @@ class Suite:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Each test for each format, when there are several. They share what costs most: one Spark session."""
         if len(self.proofs) > 1 and PARAMETER in metafunc.fixturenames and is_ours(metafunc.definition.path):
-            metafunc.parametrize(PARAMETER, list(self.proofs), scope="session")
+            # Thousands that nobody asked for take a minute where many formats each meet one test.
+            asked = self._named.get(f"{metafunc.definition.path.name}::{metafunc.definition.name}", [*self.proofs][:1])
+            metafunc.parametrize(PARAMETER, asked if self._named else list(self.proofs), scope="session")
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Of tests that are named one by one, no other file is looked at."""

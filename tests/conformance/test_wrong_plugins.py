@@ -196,7 +196,7 @@ def test_what_the_run_itself_was_changed_by_is_told_too(run_suite) -> None:  # t
         assert changed in result["detail"], run.output
 
 
-FEW = 8
+FEW = 16
 """One of so many tests of correct plugins is in `make test`: `test_is_caught` asks for the words of each mistake."""
 SHARES = pytest.mark.parametrize(
     ("costly", "each"),

@@ -33,7 +33,9 @@ DEEP = {
     "docs/howto/indexes.md",
     "docs/howto/primary-keys.md",
     "docs/howto/reading.md",
+    "docs/howto/search.md",
     "docs/howto/service.md",
+    "docs/howto/stories.md",
 }
 """Most start several jobs or drivers of Spark. Other tests do what their examples do."""
 CORE = ROOT / "core" / "laketier"
