@@ -112,6 +112,46 @@ def test_a_run_of_some_tests_together(tmp_path: Path, module: Module) -> None:
     assert all(whole[key] == result for key, result in some.items() if result.noticed)
 
 
+def test_one_that_hides_another_is_noticed_later_than_that(tmp_path: Path, module: Module) -> None:
+    """Both are tried at once, and the test that would notice the one passes with the other, until that has left."""
+    hiding = """
+def quick(value):
+    return value - 1
+
+def is_usable():
+    return True
+
+def answer(value):
+    return quick(value) if is_usable() else slow(value)
+
+slow = (-1).__add__
+"""
+    tests = """
+import time
+import broken
+
+def test_answer():
+    assert broken.answer(4) == 3
+
+def test_usable():
+    began = time.monotonic()
+    while time.monotonic() < began + 0.3:
+        pass
+    assert broken.is_usable()
+"""
+    module.file.write_text(hiding, encoding="utf-8")
+    (tmp_path / "test_broken.py").write_text(tests, encoding="utf-8")
+    lines(tmp_path, 1000, asked="test_")
+    found = {
+        each.key: each for each in Results(tmp_path / "results.jsonl").of({"broken": Module("broken", module.file)})
+    }
+    survivors = {(key.function, key.after) for key, result in found.items() if not result.noticed}
+    assert survivors == {
+        ("answer", "return quick(value) if not is_usable() else slow(value)"),
+        ("answer", "return quick(value) if is_usable() else value"),
+    }, "which answer as the right one does"
+
+
 def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
     first = lines(tmp_path, 4)
     # A run that was killed as it wrote leaves half a line.
@@ -422,6 +462,32 @@ def test_a_summary_is_mended_by_what_was_noticed_since(tmp_path: Path, same: Mod
     assert [each.before for each in now.survivors] == [same.mutants[2].key.before]
     for view in now.scores:
         assert sum(score.noticed for score in now.scores[view].values()) == 2, view
+
+
+def test_a_summary_is_mended_by_what_became_of_its_survivors(tmp_path: Path, same: Module) -> None:
+    """Two waited for tests. One has met all of them since, and our own tests notice it; the other one is argued."""
+    results = Results(tmp_path / "results.jsonl")
+    for number, mutant in enumerate(same.mutants[:3]):
+        results.add(Result(mutant.key, same.digest(mutant.key.function), 1, KILLED if number == 1 else NEAR))
+    told = Told.of("tiering", {"broken": same}, results, [])
+    summary = Summary.of(told)
+    assert (summary.waiting, summary.score.ours, summary.score.equivalent) == (2, 0, 0)
+    assert mended(summary, told) == summary
+    first, last = same.mutants[0].key, same.mutants[2].key
+    results.add(Result(first, same.digest(first.function), 1, SURVIVED))
+    since = Told.of("tiering", {"broken": same}, results, [_about(last)])
+    ours = Result(first, same.digest(first.function), 1, KILLED)
+    now = mended(summary, replace(since, ours={first: ours}))
+    assert now.waiting == 1, "an argument is no test"
+    assert (now.score.tried, now.score.noticed, now.score.ours, now.score.equivalent) == (3, 1, 1, 1)
+    assert {(each.before, each.ours, each.why) for each in now.survivors} == {
+        (first.before, True, ""),
+        (last.before, False, "it does nothing"),
+    }
+    for view in now.scores:
+        scores = now.scores[view].values()
+        assert (sum(each.ours for each in scores), sum(each.equivalent for each in scores)) == (1, 1), view
+    assert mended(now, replace(since, ours={first: ours})) == now, "twice is as once"
 
 
 def test_the_module_of_a_commit() -> None:

@@ -165,8 +165,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--recall",
         action="store_true",
-        help="first take what the committed summary tells of code that is the same; with --docs, add to it what was "
-        "noticed since",
+        help="first take what the committed summary tells of code that is the same; with --docs, add to it what "
+        "became of its survivors since",
     )
     parser.add_argument("--again", action="store_true", help="try survivors once more, as after a new test")
     parser.add_argument("--near", action="store_true", help="ask only the first tests, for a first look")

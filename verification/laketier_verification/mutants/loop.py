@@ -124,20 +124,34 @@ class Loop:
         self._try_group(list(group.values()))
 
     def _try_group(self, group: list[Mutant]) -> None:
-        """All of them at once: where a test fails, those that it notices leave, and the others go on from there."""
+        """All of them at once. One that left may have hidden another in a test that passed: a rollup that nobody can
+        read hides all mistakes in rollups. So those that are left meet such tests again, until none of them leaves."""
         tests = self._all_tests(group)
-        while group and tests:
-            together = self._try(group, tests)
+        while group and tests and time.monotonic() < self._until:
+            beside = self._pass_over(group, tests)
+            reaching = self._reaching(group)
+            tests = [test for test in tests[:beside] if test.item.nodeid in reaching]
+        for mutant in group:
+            waits = (self._asked and mutant.key not in self._met_all) or tests
+            self._add(
+                mutant, self._result(mutant, NEAR if waits else SURVIVED, tests=len(self._all_tests([mutant]))), "then"
+            )
+
+    def _pass_over(self, group: list[Mutant], tests: Sequence[Test]) -> int:
+        """Where a test fails, those that it notices leave, and the others go on from there. How many of the tests, from
+        the first one, were asked beside somebody who left."""
+        at = beside = 0
+        while group and at < len(tests):
+            together = self._try(group, tests[at:])
             if together.outcome == SURVIVED:
                 break
-            at = max(0, together.tests - 1)
-            for mutant, alone in self._noticed_by(tests[at], self._mutants_of(tests[at], group)):
+            at += max(1, together.tests)
+            test = tests[at - 1]
+            for mutant, alone in self._noticed_by(test, self._mutants_of(test, group)):
                 group.remove(mutant)
                 self._add(mutant, alone, "then")
-            tests = tests[at + 1 :]
-        for mutant in group:
-            outcome = NEAR if self._asked and mutant.key not in self._met_all else SURVIVED
-            self._add(mutant, self._result(mutant, outcome, tests=len(self._all_tests([mutant]))), "then")
+                beside = at
+        return beside
 
     def _noticed_by(self, test: Test, group: list[Mutant]) -> Iterator[tuple[Mutant, Result]]:
         """Which of them it notices: halves are put to it, down to each."""

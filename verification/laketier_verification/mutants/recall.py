@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from laketier_verification.mutants.report import Score, Told
-from laketier_verification.mutants.results import KILLED, NEAR, Result
+from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result
 from laketier_verification.mutants.source import Key, Module
 from laketier_verification.mutants.summary import VIEWS, Summary, Survivor
 from laketier_verification.mutants.targets import ROOT, TARGETS
@@ -27,9 +27,7 @@ _Text = tuple[str, str, str, str, str]
 def recalled(summary: Summary, modules: Mapping[str, Module]) -> Iterator[Result]:
     """Survivors have met their first tests only, as far as anybody remembers. Those noticed are told where each mutant
     was tried."""
-    listed: Counter[_Text] = Counter(
-        (each.module, each.function, each.operator, each.before, each.after) for each in summary.survivors
-    )
+    listed: Counter[_Text] = Counter(map(_of, summary.survivors))
     was_tried = summary.score.tried + summary.not_viable == summary.mutants and not summary.not_viable
     with tempfile.TemporaryDirectory() as folder:
         for module in modules.values():
@@ -51,29 +49,60 @@ def recalled(summary: Summary, modules: Mapping[str, Module]) -> Iterator[Result
 
 
 def mended(summary: Summary, told: Told) -> Summary:
-    """With those survivors noticed that a run noticed since."""
+    """With what became of its survivors since: those that a run noticed, those that our own tests notice, those that
+    somebody argued, and those that have met all tests."""
     still = {result.key for result in recalled(summary, TARGETS[told.name].modules()) if not result.noticed}
-    gone = {_text(result.key): result for result in told.results if result.noticed and result.key in still}
-    left = [each for each in summary.survivors if (each.module, each.function, *_of(each)) not in gone]
-    ours = {(each.module, each.function, *_of(each)) for each in summary.survivors if each.ours}
-    found = [result for result in gone.values() if not told.is_argued(result)]
+    now = {_text(result.key): result for result in told.results if result.key in still}
+    since = [(each, now[_of(each)]) for each in summary.survivors if _of(each) in now]
+    left = [_since(each, now.get(_of(each)), told) for each in summary.survivors]
+    met_all = sum(result.outcome == SURVIVED for _, result in since)
 
-    def better(score: Score, some: Sequence[Result]) -> Score:
-        by_ours = sum(_text(result.key) in ours for result in some)  # which count as the suite's from now on
-        return replace(score, noticed=score.noticed + len(some), ours=score.ours - by_ours)
+    def better(score: Score, some: Sequence[tuple[Survivor, Result]]) -> Score:
+        then = [_since(each, result, told) for each, result in some]
+        return replace(
+            score,
+            noticed=score.noticed + then.count(None),
+            equivalent=score.equivalent + _argued(then) - _argued([each for each, _ in some]),
+            ours=score.ours + _by_ours(then) - _by_ours([each for each, _ in some]),
+        )
 
     scores = {
         view: {
-            name: better(score, [each for each in found if of(each) == name])
+            name: better(score, [pair for pair in since if of(pair[1]) == name])
             for name, score in summary.scores[view].items()
         }
         for view, of in VIEWS
     }
-    return replace(summary, score=better(summary.score, found), scores=scores, survivors=left)
+    return replace(
+        summary,
+        score=better(summary.score, since),
+        scores=scores,
+        survivors=[each for each in left if each is not None],
+        waiting=min(summary.waiting, len(left) - left.count(None) - met_all),
+    )
 
 
-def _of(survivor: Survivor) -> tuple[str, str, str]:
-    return survivor.operator, survivor.before, survivor.after
+def _since(survivor: Survivor, result: Result | None, told: Told) -> Survivor | None:
+    """As it is told now; None where something noticed it."""
+    if result is None:
+        return survivor
+    if result.noticed:
+        return None
+    now = Survivor.of(told, result)
+    return replace(now, ours=now.ours or survivor.ours)
+
+
+def _argued(some: Sequence[Survivor | None]) -> int:
+    return sum(each is not None and bool(each.why) for each in some)
+
+
+def _by_ours(some: Sequence[Survivor | None]) -> int:
+    """One that is argued counts neither way."""
+    return sum(each is not None and each.ours and not each.why for each in some)
+
+
+def _of(survivor: Survivor) -> _Text:
+    return survivor.module, survivor.function, survivor.operator, survivor.before, survivor.after
 
 
 def _text(key: Key) -> _Text:
