@@ -16,6 +16,7 @@ from laketier.spi import (
     DeliveryLevel,
     Feature,
     LaketierError,
+    NotBegun,
     Refused,
     UnknownOutcome,
     Watermark,
@@ -140,7 +141,8 @@ def test_an_error_at_each_failpoint_of_the_format(table: Table, failpoints: Coun
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
 def test_a_time_out_is_no_conflict(table: Table, known: bool, unproven: Callable[[str, str], None]) -> None:
     """Each step of the format's own times out once. Nobody else commits, so none of them is a conflict or a refusal:
-    publish tells of a success that is there, or raises an error from which nobody can tell."""
+    publish tells of a success that is there, or raises an error from which nobody can tell. Before its effect it may
+    say that this has not begun, and then nothing is there."""
     steps: list[str] = []
     _attempt(table, 0, known, steps.append)
     if not steps:
@@ -150,6 +152,7 @@ def test_a_time_out_is_no_conflict(table: Table, known: bool, unproven: Callable
         said, landed = _attempt(table, number, known, _timing_out(step))
         told = f"a time-out at {step}, of which publish said {said}"
         assert landed or said != "nothing", f"{told}: it told of a success, and the commit did not land"
+        assert not landed or said != NotBegun.__name__, f"{told}: it is certain that nothing landed, and the commit did"
         begun = table.ids == whole + ids_of(number) and table.lake.plugin.delivery is not DeliveryLevel.EXACTLY_ONCE
         whole += ids_of(number) if landed or begun else []
         expect(table.ids, whole, f"rows after {told}")

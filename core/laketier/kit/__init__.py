@@ -1,6 +1,7 @@
 """The toolbox for authors of formats and sources. It helps to keep the contract, and is no part of it. It may use
 `spi`, pyarrow and the standard library."""
 
+from laketier.kit.before_effect import before_effect
 from laketier.kit.confine import confined, escapes
 from laketier.kit.conform import conform
 from laketier.kit.failpoints import FailpointError, failpoint
@@ -48,6 +49,7 @@ __all__ = [
     "OpenFile",
     "RecordStore",
     "TableFolder",
+    "before_effect",
     "confined",
     "conform",
     "escapes",

@@ -143,6 +143,8 @@ class LakeCommitter(ABC, Generic[WR]):
 
         Raises:
             Conflict: Another commit came first, and it is **certain** that nothing of this one landed.
+            NotBegun: A step before the effect failed, such as a look at the table, and it is **certain** that nothing
+                of this attempt landed. `laketier.kit.before_effect` raises it for what fails within it.
             Refused: The attempt must not be published, and it is **certain** that nothing of it landed.
             OutsideTable: A path in a result leads out of the table, or names a file that its attempt did not stage.
             StagedFileLost: A file is missing or not as its writer left it, or is named twice.

@@ -186,6 +186,10 @@ class Conflict(CommitError):
     """Another commit came first, and it is **certain** that nothing of this attempt landed."""
 
 
+class NotBegun(CommitError):
+    """A step before a commit's effect failed, and it is **certain** that nothing of this attempt landed."""
+
+
 class UnknownOutcome(CommitError):
     """It could not be found out whether a commit landed. Nothing was deleted. Running the same round again is safe."""
 

@@ -19,6 +19,7 @@ from laketier.spi import (
     Conflict,
     LakeCommitter,
     LakeTieringFactory,
+    NotBegun,
     RolledBack,
     TableState,
     Token,
@@ -132,7 +133,7 @@ def set_watermark(
     the table's history. ``at_rest``: whether the change is of the pipeline as it was at the first look, so that one
     which goes on meanwhile is left as it is: a forgotten pipeline may have begun anew, and forgotten again it would
     read all its rows twice. Driver. Raises `Conflict` when others' commits came first each time, or the pipeline went
-    on, so that nothing is changed; and `UnknownOutcome`."""
+    on, so that nothing is changed; `NotBegun` when attempts failed before their effect; and `UnknownOutcome`."""
     commit_id = new_attempt_id()
     committer = factory.create_committer(CommitterInitContext(commit_id=commit_id))
     loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, at_rest, policy)
@@ -159,6 +160,7 @@ class _Change:
     policy: RetryPolicy
     conflicts: int = 0
     unknowns: int = 0
+    not_begun: int = 0
     last_error: Exception | None = None
     first_seen: str | None = None
 
@@ -167,7 +169,8 @@ class _Change:
         state, last, rolled_back = self._look()
         if last is not None and last.commit_id == self.commit_id:
             return last
-        if self.conflicts >= self.policy.conflicts or self.unknowns >= self.policy.unknowns:
+        failed = self.unknowns + self.not_begun
+        if self.conflicts >= self.policy.conflicts or failed >= self.policy.unknowns:
             self._give_up()
         if self.at_rest:
             self._refuse_moved(last)
@@ -177,6 +180,10 @@ class _Change:
             self.committer.publish(state, [], watermark)
         except Conflict as error:
             self.conflicts += 1
+            self.last_error = error
+            raise _Again from error
+        except NotBegun as error:
+            self.not_begun += 1
             self.last_error = error
             raise _Again from error
         except Exception as error:  # unknown: the next pass reads the table
@@ -207,7 +214,13 @@ class _Change:
         ) from self.last_error
 
     def _give_up(self) -> NoReturn:
-        attempts = self.conflicts + self.unknowns
+        attempts = self.conflicts + self.unknowns + self.not_begun
+        if self.not_begun and not self.unknowns:
+            raise NotBegun(
+                f"the watermark of pipeline {self.pipeline!r} was not set in {attempts} attempts",
+                why=str(self.last_error),
+                fix="Remove the cause and run it again.",
+            ) from self.last_error
         if not self.unknowns:
             raise Conflict(
                 f"the watermark of pipeline {self.pipeline!r} was not set: of {attempts} attempts each lost to another "

@@ -20,6 +20,7 @@ from laketier.spi import (
     Decision,
     LakeCommitResult,
     LakeCommitter,
+    NotBegun,
     Refused,
     TableState,
     Token,
@@ -78,8 +79,8 @@ def publish(
     """Publish ``results`` as the round ``token``, exactly once. Driver. ``token`` is None for a batch without a
     pipeline: then only ``commit_id`` resolves an unknown outcome. ``base`` is the snapshot of a merge, which the
     table must still be at; None for other rows. Returns when the table has the rows once. Raises `Refused` when they
-    must not be published (they are discarded if that is certain to be safe), `UnknownOutcome` when it is unknown
-    whether they landed, and errors of `LakeCommitter.open`."""
+    must not be published (they are discarded if that is certain to be safe), `NotBegun` when each attempt failed before
+    its effect, `UnknownOutcome` when it is unknown whether they landed, and errors of `LakeCommitter.open`."""
     loop = _Loop(committer, tuple(results), token, commit_id, policy, base)
     result: RoundResult = policy.retrying(_Attempt)(loop.attempt)
     failpoint(ACK_BEFORE)
@@ -106,6 +107,7 @@ class _Loop:
     policy: RetryPolicy
     base: BaseSnapshot | None = None
     conflicts: int = 0
+    not_begun: int = 0
     unknown: list[Exception] = field(default_factory=list)
 
     def attempt(self) -> RoundResult:
@@ -120,6 +122,8 @@ class _Loop:
             failpoint(PUBLISH_AFTER)
         except Conflict as conflict:
             return self._lost(conflict)
+        except NotBegun as failure:
+            return self._not_begun(failure)
         except Refused as refusal:
             return self._refused(refusal)
         except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
@@ -171,20 +175,25 @@ class _Loop:
 
     def _landed(self, state: TableState) -> bool:
         """Whether this batch without a pipeline is in the table, though publishing it raised. Raises `UnknownOutcome`
-        when that can't be said; after nothing but conflicts it did not land, as the format said."""
+        when that can't be said; after nothing but attempts that certainly did not land, it did not."""
         if self.unknown:
             return state.landed(self.commit_id)
-        return bool(self.conflicts) and self._landed_despite_conflict(state) is True
+        return self._said_absent and self._landed_despite_its_word(state) is True
 
-    def _landed_despite_conflict(self, state: TableState) -> bool | None:
+    @property
+    def _said_absent(self) -> bool:
+        """Whether the format said of an attempt that it certainly did not land."""
+        return bool(self.conflicts or self.not_begun)
+
+    def _landed_despite_its_word(self, state: TableState) -> bool | None:
         """None when the history does not reach back far enough to say."""
         try:
             landed = state.landed(self.commit_id)
         except UnknownOutcome as error:
-            log.info("it is unknown whether an attempt that ended in a conflict landed: %s", error)
+            log.info("it is unknown whether an attempt that was said not to land did: %s", error)
             return None
         if landed:
-            log.warning("an attempt landed although it ended in a conflict: the store, or the format, was wrong")
+            log.warning("an attempt landed although it was said not to: the store, or the format, was wrong")
         return landed
 
     def _lost(self, conflict: Conflict) -> RoundResult:
@@ -199,6 +208,20 @@ class _Loop:
         self._discard_if_certain(state)
         raise conflict
 
+    def _not_begun(self, failure: NotBegun) -> RoundResult:
+        """Another attempt may find the table readable again. An attempt before this one may have landed meanwhile."""
+        self.not_begun += 1
+        log.warning("attempt failed before its effect: %s", failure)
+        if self.not_begun + len(self.unknown) < self.policy.unknowns:
+            raise _Attempt from failure
+        state, done = self._look()
+        if done is not None:
+            return done
+        self._discard_if_certain(state)
+        if self.unknown:
+            raise self._not_landed(failure)
+        raise failure
+
     def _refused(self, refusal: Refused) -> RoundResult:
         """The format refused within its attempt: before the effect, or, finding a link where a file goes, after it; or
         an attempt before this one landed meanwhile. Only the table knows, so nothing is deleted."""
@@ -211,21 +234,26 @@ class _Loop:
     def _unknown(self, error: Exception) -> RoundResult:
         self.unknown.append(error)
         log.warning("the outcome of a commit is unknown, reading the table to find out: %r", error)
-        if len(self.unknown) < self.policy.unknowns:
+        if self.not_begun + len(self.unknown) < self.policy.unknowns:
             raise _Attempt from error
         # One last look: was it the answer that got lost?
         _, done = self._look()
         if done is not None:
             return done
-        raise UnknownOutcome(
-            f"publishing failed {len(self.unknown)} times",
+        raise self._not_landed(error)
+
+    def _not_landed(self, error: Exception) -> UnknownOutcome:
+        unknown = UnknownOutcome(
+            f"publishing failed {self.not_begun + len(self.unknown)} times",
             why=f"{type(error).__name__}: {error}",
             fix="It had not landed when the table was last read, and nothing was deleted. Remove the cause and run the "
             "same round again.",
-        ) from error
+        )
+        unknown.__cause__ = error
+        return unknown
 
     def _discard_if_certain(self, state: TableState | None) -> None:
-        if self.unknown or (self.conflicts and not self._certainly_absent(state)):
+        if self.unknown or (self._said_absent and not self._certainly_absent(state)):
             log.warning("an earlier attempt may have landed: staged files are left to orphan collection")
         else:
             discard(self.committer, self.results)
@@ -235,7 +263,7 @@ class _Loop:
         if state is None:
             return False
         try:
-            return self._landed_despite_conflict(state) is False
+            return self._landed_despite_its_word(state) is False
         except Exception:  # deleting is the only use of the answer, and it can wait
             log.warning("the table could not be asked whether an attempt landed", exc_info=True)
             return False

@@ -10,8 +10,8 @@ import tenacity
 @dataclass(frozen=True)
 class RetryPolicy:
     """The number of attempts at a publish. Waits are exponential with full jitter. ``conflicts`` counts attempts
-    that lost to other commits, which is normal. ``unknowns`` counts attempts with another failure that had not
-    landed when the table was read."""
+    that lost to other commits, which is normal. ``unknowns`` counts attempts with another failure, also before
+    their effect, that had not landed when the table was read."""
 
     conflicts: int = 50
     unknowns: int = 3

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from laketier.kit import RecordStore, failpoint
+from laketier.kit import RecordStore, before_effect, failpoint
 from laketier.kit.pinned_folder import pinned_folder
 from laketier.kit.staged import check_staged, discard_staged, refuse_published, remove
 from laketier.spi import (
@@ -47,6 +47,7 @@ from laketier_delta.writer import STATS
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+    from deltalake.transaction import AddAction, RemoveAction
 
 log = logging.getLogger(__name__)
 
@@ -190,27 +191,19 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
     ) -> LakeCommitResult:
         if not isinstance(state, DeltaTableState):
             raise TypeError(f"publish needs the state that open() returned, not {type(state).__name__}")
-        self._check_files(results)
-        self._refuse_published(state, results)
-        if not any(result.files for result in results):
-            refuse_dropped(self._location)  # staged files that are there lie in the table's folder
-        columns = state.handle.metadata().partition_columns
-        check_partitions(results, columns, arrow_schema(state.handle), where=self._location.uri)
         target = state.version + 1
         if self._first_attempt is None:
             self._first_attempt = state.version
-        # Also where there was no reset: version 0 is before all rounds, so it takes none back, and an id that is in the
-        # newest entry is found at once.
-        transactions = [(_SCANNED, target), (_RESET, max(state.reset, 0))]
-        if watermark is not None:
-            # The entry can become no other version than this one, so the record can name it beforehand.
-            pointer = self._records.put(watermark.carried_by(target))
-            numbers = (watermark.token.epoch, watermark.token.fence, pointer)
-            transactions += zip(transaction_ids(watermark.token.pipeline), numbers, strict=True)
-        with pinned_folder(self._location.local(LOG) if self._location.is_local else None) as is_in_place:
-            self._refuse_recreated(state)
-            failpoint("publish.between_record_and_commit")
-            self._commit(state, target, results, transactions, watermark, is_in_place)
+        with ExitStack() as stack:
+            with before_effect(self._location.uri):
+                self._check(state, results)
+                transactions = self._transactions(state, target, watermark)
+                actions, info = self._actions(state, results, transactions, watermark)
+                folder = self._location.local(LOG) if self._location.is_local else None
+                is_in_place = stack.enter_context(pinned_folder(folder))
+                self._refuse_recreated(state)
+                failpoint("publish.between_record_and_commit")
+            self._commit(state, target, actions, info, transactions, is_in_place)
         failpoint("publish.between_commit_and_checkpoint")
         self._checkpoint(state, target)
         return LakeCommitResult(
@@ -219,6 +212,25 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             files=sum(len(result.files) for result in results),
             bytes=sum(result.bytes for result in results),
         )
+
+    def _check(self, state: DeltaTableState, results: Sequence[WriteResult]) -> None:
+        self._check_files(results)
+        self._refuse_published(state, results)
+        if not any(result.files for result in results):
+            refuse_dropped(self._location)  # staged files that are there lie in the table's folder
+        columns = state.handle.metadata().partition_columns
+        check_partitions(results, columns, arrow_schema(state.handle), where=self._location.uri)
+
+    def _transactions(self, state: DeltaTableState, target: int, watermark: Watermark | None) -> list[tuple[str, int]]:
+        # Also where there was no reset: version 0 is before all rounds, so it takes none back, and an id that is in the
+        # newest entry is found at once.
+        transactions = [(_SCANNED, target), (_RESET, max(state.reset, 0))]
+        if watermark is not None:
+            # The entry can become no other version than this one, so the record can name it beforehand.
+            pointer = self._records.put(watermark.carried_by(target))
+            numbers = (watermark.token.epoch, watermark.token.fence, pointer)
+            transactions += zip(transaction_ids(watermark.token.pipeline), numbers, strict=True)
+        return transactions
 
     def storage_time(self) -> int:
         return time_of_storage(self._log.filesystem, self._location.root)
@@ -257,18 +269,15 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         named = named_since(self._log.filesystem, root, names, since)
         refuse_published(names.values(), {names[name] for name in named}, where=self._location.uri)
 
-    def _commit(
+    def _actions(
         self,
         state: DeltaTableState,
-        target: int,
         results: Sequence[WriteResult],
         transactions: Sequence[tuple[str, int]],
         watermark: Watermark | None,
-        is_in_place: Callable[[], bool],
-    ) -> None:
-        from deltalake import CommitProperties, PostCommitHookProperties, Transaction
-        from deltalake.exceptions import CommitFailedError, DeltaError
-        from deltalake.transaction import AddAction, RemoveAction
+    ) -> tuple[list[AddAction | RemoveAction], dict[str, Any]]:
+        """What the entry does, and what it says of itself."""
+        from deltalake.transaction import AddAction
 
         now = host_time()
         actions: list[AddAction | RemoveAction] = [
@@ -281,8 +290,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         gone_at = max(now, self.storage_time()) if any(result.replaced for result in results) else now
         removed = removals(state.handle, results, gone_at, where=self._location.uri)
         actions += removed
-        attempt = new_attempt_id()
-        info: dict[str, Any] = {COMMIT_ID: self._context.commit_id, PUBLISH: attempt}
+        info: dict[str, Any] = {COMMIT_ID: self._context.commit_id, PUBLISH: new_attempt_id()}
         if watermark is not None:
             info |= {PIPELINE: watermark.token.pipeline, EPOCH: watermark.token.epoch}
         info |= self._horizon(state, dict(transactions))
@@ -291,6 +299,21 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         info["operationMetrics"] = {"numFiles": str(added), "numOutputRows": str(rows)}
         if removed:
             info["operationMetrics"]["numRemovedFiles"] = str(len(removed))
+        return actions, info
+
+    def _commit(
+        self,
+        state: DeltaTableState,
+        target: int,
+        actions: list[AddAction | RemoveAction],
+        info: dict[str, Any],
+        transactions: Sequence[tuple[str, int]],
+        is_in_place: Callable[[], bool],
+    ) -> None:
+        from deltalake import CommitProperties, PostCommitHookProperties, Transaction
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        now, attempt = host_time(), info[PUBLISH]
         overwrite = self._context.mode is WriteMode.OVERWRITE
         try:
             with panics_as_errors():

@@ -16,11 +16,11 @@ from laketier.spi import (
     CommitError,
     CorruptTable,
     IncompatibleTable,
+    NotBegun,
     ScanRequest,
     TableDescriptor,
     TablePath,
     Token,
-    UnknownOutcome,
     WriteMode,
     host_time,
 )
@@ -92,12 +92,12 @@ def test_files_leave_in_the_commit_that_puts_others_in_their_place(lake):
 def test_a_file_that_is_not_in_the_table_is_refused(lake):
     lake.storage.catalog().create_table(PATH, KEYED)
     epoch(lake, 0, rows((1, "x", "a")))
-    with pytest.raises(UnknownOutcome) as refused:
+    with pytest.raises(NotBegun) as refused:
         epoch(lake, 1, rows((1, "x", "b")), ["p=x/none.parquet"])
     assert isinstance(refused.value.__cause__, CommitError)
     assert lake.read().num_rows == 1
     [split] = splits(lake)
-    with pytest.raises(UnknownOutcome, match="replaced twice"):
+    with pytest.raises(NotBegun, match="replaced twice"):
         epoch(lake, 1, rows((1, "x", "b")), [*split.files, *split.files])
 
 

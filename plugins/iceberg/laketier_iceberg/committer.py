@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from laketier.kit.before_effect import before_effect
 from laketier.kit.failpoints import failpoint
 from laketier.kit.staged import check_staged, discard_staged, remove, replaced_files
 from laketier.spi import (
@@ -120,30 +121,31 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         assert isinstance(state, IcebergState), "a state of this committer's own open()"
         if self._since is None:
             self._since = state.table.metadata.next_sequence_number() - 1
-        self._check_files(results)
-        refuse_listed(state.table, results, where=str(self._plan.table.path))
-        leaving = Leaving.of(state.table, {name for result in results for name in result.replaced})
-        replaced_files(results, leaving.paths, where=str(self._plan.table.path))
-        failpoint("publish.before_manifests")
-        files = data_files(state.table, results, self._plan.base)
-        staged = stage(
-            state.table,
-            files,
-            self._summary(watermark),
-            replace=self._context.mode is WriteMode.OVERWRITE,
-            leaving=leaving,
-        )
-        if watermark is not None:
-            pipeline = watermark.token.pipeline
-            staged.set_properties(
-                {
-                    WATERMARK + pipeline: watermark.carried_by(staged.snapshot.snapshot_id).to_json(),
-                    SEQUENCE + pipeline: str(staged.snapshot.sequence_number),
-                }
+        with before_effect(str(self._plan.table.path)):
+            self._check_files(results)
+            refuse_listed(state.table, results, where=str(self._plan.table.path))
+            leaving = Leaving.of(state.table, {name for result in results for name in result.replaced})
+            replaced_files(results, leaving.paths, where=str(self._plan.table.path))
+            failpoint("publish.before_manifests")
+            files = data_files(state.table, results, self._plan.base)
+            staged = stage(
+                state.table,
+                files,
+                self._summary(watermark),
+                replace=self._context.mode is WriteMode.OVERWRITE,
+                leaving=leaving,
             )
-        if self._expire:
-            staged.expire(*expired(staged.metadata(), self._now(staged.snapshot.manifest_list)))
-        failpoint("publish.between_manifests_and_commit")
+            if watermark is not None:
+                pipeline = watermark.token.pipeline
+                staged.set_properties(
+                    {
+                        WATERMARK + pipeline: watermark.carried_by(staged.snapshot.snapshot_id).to_json(),
+                        SEQUENCE + pipeline: str(staged.snapshot.sequence_number),
+                    }
+                )
+            if self._expire:
+                staged.expire(*expired(staged.metadata(), self._now(staged.snapshot.manifest_list)))
+            failpoint("publish.between_manifests_and_commit")
         try:
             staged.publish()
         except CommitFailedException as error:

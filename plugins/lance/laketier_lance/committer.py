@@ -7,10 +7,11 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from laketier.kit import confined, failpoint
+from laketier.kit import before_effect, confined, failpoint
 from laketier.kit.pinned_folder import pinned_folder
 from laketier.kit.staged import (
     check_staged,
@@ -117,10 +118,36 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     def publish(
         self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
     ) -> LakeCommitResult:
-        import lance
-
         if not isinstance(state, LanceTableState):
             raise TypeError(f"not a state of this committer: {state!r}")
+        dataset = state.dataset
+        if self._attempted_at is None:
+            self._attempted_at = dataset.version
+        with ExitStack() as stack:
+            with before_effect(self._location):
+                transaction = self._transaction(state, results, watermark)
+                is_in_place = stack.enter_context(pinned_folder(local_versions(self._location)))
+                self._refuse_recreated(state)
+                failpoint("publish.before_commit")
+            version = self._commit(dataset, transaction)
+            if not is_in_place():
+                # Lance made the folder anew, or wrote into that of the table that was made meanwhile.
+                remove_version(self._location, version)
+                raise Conflict("the table was dropped meanwhile", where=self._location)
+        failpoint("publish.between_commit_and_fsync")
+        make_durable(self._location, version)
+        return LakeCommitResult(
+            snapshot_id=version,
+            rows=sum(result.rows for result in results),
+            files=sum(len(result.files) for result in results),
+            bytes=sum(result.bytes for result in results),
+        )
+
+    def _transaction(
+        self, state: LanceTableState, results: Sequence[WriteResult], watermark: Watermark | None
+    ) -> Transaction:
+        import lance
+
         dataset = state.dataset
         fragments = self._fragments(dataset, results)
         self._check_files(results)
@@ -137,28 +164,10 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if replaced or self._context.mode is WriteMode.OVERWRITE:
             self._refuse_indexes(dataset)
         operation = self._operation(schema, present, fragments, replaced)
-        transaction = lance.Transaction(
+        return lance.Transaction(
             read_version=dataset.version,
             operation=operation,
             transaction_properties=self._properties(results, watermark),
-        )
-        if self._attempted_at is None:
-            self._attempted_at = dataset.version
-        with pinned_folder(local_versions(self._location)) as is_in_place:
-            self._refuse_recreated(state)
-            failpoint("publish.before_commit")
-            version = self._commit(dataset, transaction)
-            if not is_in_place():
-                # Lance made the folder anew, or wrote into that of the table that was made meanwhile.
-                remove_version(self._location, version)
-                raise Conflict("the table was dropped meanwhile", where=self._location)
-        failpoint("publish.between_commit_and_fsync")
-        make_durable(self._location, version)
-        return LakeCommitResult(
-            snapshot_id=version,
-            rows=sum(result.rows for result in results),
-            files=len(fragments),
-            bytes=sum(result.bytes for result in results),
         )
 
     def _refuse_published(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> None:

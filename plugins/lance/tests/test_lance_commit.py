@@ -14,6 +14,7 @@ from laketier.spi import (
     Conflict,
     Decision,
     Gap,
+    NotBegun,
     StagedFileLost,
     TableChanged,
     TableError,
@@ -184,7 +185,7 @@ def test_publish_itself_refuses_fragments_with_other_field_ids(table):
     staged = table.stage(table.rows(2))
     table.foreign("add")
     round_ = committer(table)
-    with pytest.raises(TableError, match="has fields"):
+    with pytest.raises(NotBegun, match="has fields"):
         round_.publish(round_.open(), [staged], watermark(0))
 
 
@@ -204,7 +205,7 @@ def test_a_stale_publish_after_cleanup_is_refused(table):
     for number in range(3):
         table.append(number, 10 + number, pipeline="q")
     table.open().cleanup_old_versions(older_than=timedelta(0))
-    with pytest.raises((Conflict, UnknownOutcome, TableError)) as refusal:
+    with pytest.raises((Conflict, NotBegun, UnknownOutcome, TableError)) as refusal:
         round_.publish(state, [staged], watermark(1))
     assert not isinstance(refusal.value, Conflict)  # some versions are gone: nobody can tell for certain
     assert 2 not in table.ids()

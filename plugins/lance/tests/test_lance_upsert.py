@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from laketier.spi import AddColumn, Refused, ScanRequest, UnknownOutcome, WriteMode
+from laketier.spi import AddColumn, NotBegun, Refused, ScanRequest, WriteMode
 from laketier_lance.private import with_metadata
 
 
@@ -207,6 +207,6 @@ def test_names_of_split_groups(make_table):
 
 
 def test_an_error_names_the_fragment(keyed):
-    with pytest.raises(UnknownOutcome, match=r"999.*no live file"):
+    with pytest.raises(NotBegun, match=r"999.*no live file"):
         upsert(keyed, 3, (3,), ("999",))
     assert keyed.ids() == [1, 2, 3, 4, 5]

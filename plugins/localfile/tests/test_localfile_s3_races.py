@@ -70,7 +70,14 @@ def test_rival_drivers_on_a_store_that_fails(s3: FaultyS3, table: S3Table, seed:
         s3.disarm()
     assert done == epochs - 1, said[-4:]
     assert s3.injected
-    known = ("errors.Stale", "errors.StorageError", "errors.UnknownOutcome", "errors.CommitError", "errors.ConfigError")
+    known = (
+        "errors.Stale",
+        "errors.StorageError",
+        "errors.UnknownOutcome",
+        "errors.NotBegun",
+        "errors.CommitError",
+        "errors.ConfigError",
+    )
     assert all(any(each in line for each in known) for line in said if line.startswith("Traceback")), said
     table.committer().open()
     assert table.read_ids() == table.plain_ids() == [epoch * 1000 + i for epoch in range(epochs) for i in range(4)]

@@ -13,6 +13,7 @@ from laketier.spi import (
     Conflict,
     CorruptTable,
     Gap,
+    NotBegun,
     RolledBack,
     SourceRange,
     StorageError,
@@ -271,6 +272,17 @@ def test_what_is_unknown_to_the_end_is_told_so(table: MemoryTable) -> None:
     table.before.extend([Conflict("lost"), TimeoutError("no answer"), TimeoutError("no answer"), TimeoutError("no")])
     with pytest.raises(UnknownOutcome, match="could not be set in 4 attempts, because no"):
         set_to(table, 2)
+
+
+def test_what_never_began_is_told_so(table: MemoryTable) -> None:
+    table.before.extend([NotBegun("unreadable"), Conflict("lost"), NotBegun("unreadable"), NotBegun("unreadable")])
+    with pytest.raises(NotBegun, match="was not set in 4 attempts, because unreadable"):
+        set_to(table, 2)
+    table.before.extend([NotBegun("unreadable"), TimeoutError("no answer"), NotBegun("unreadable")])
+    with pytest.raises(UnknownOutcome, match="could not be set in 3 attempts"):
+        set_to(table, 2)
+    table.before.extend([NotBegun("unreadable"), NotBegun("unreadable")])
+    assert set_to(table, 2).token.epoch == 2
 
 
 def test_the_last_answer_may_be_the_one_that_got_lost(table: MemoryTable) -> None:

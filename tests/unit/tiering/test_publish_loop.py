@@ -13,6 +13,7 @@ from laketier.spi import (
     Conflict,
     Fenced,
     Gap,
+    NotBegun,
     OutsideTable,
     Overtaken,
     Stale,
@@ -194,6 +195,49 @@ def test_an_outcome_that_stays_unknown_deletes_nothing() -> None:
     assert count(table, "discard") == 0
 
 
+EARLY = NotBegun("the table could not be read")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_a_step_before_the_effect_that_fails_to_the_end_is_certain(known: bool) -> None:
+    table = MemoryTable(before=[EARLY] * 3)
+    staged = table.stage(1)
+    with pytest.raises(NotBegun) as caught:
+        run(table, token() if known else None, staged)
+    assert caught.value is EARLY
+    assert count(table, "publish") == FAST.unknowns
+    assert table.discarded == [staged.files[0].path]
+    assert table.rows == []
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_a_step_before_the_effect_that_fails_once_is_tried_again(known: bool) -> None:
+    table = MemoryTable(before=[EARLY])
+    assert run(table, token() if known else None, table.stage(1)).outcome is RoundOutcome.PUBLISHED
+    assert (table.rows, table.discarded) == ([1], [])
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+@pytest.mark.parametrize("errors", [[TIMEOUT, EARLY, EARLY], [EARLY, EARLY, TIMEOUT]])
+def test_a_step_before_the_effect_does_not_make_an_unknown_attempt_certain(
+    errors: list[Exception], known: bool
+) -> None:
+    table = MemoryTable(before=list(errors))
+    with pytest.raises(UnknownOutcome, match="publishing failed 3 times") as caught:
+        run(table, token() if known else None, table.stage(1))
+    assert caught.value.__cause__ is errors[-1]
+    assert (count(table, "publish"), count(table, "discard")) == (3, 0)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_a_format_that_calls_its_effect_not_begun_doubles_nothing(known: bool) -> None:
+    """Also when it was the last attempt."""
+    table = MemoryTable(before=[EARLY, EARLY], after=[EARLY])
+    result = run(table, token() if known else None, table.stage(1))
+    assert result.outcome is RoundOutcome.RECOVERED
+    assert (table.rows, table.discarded) == ([1], [])
+
+
 @pytest.mark.parametrize("lands_late", [True, False])
 def test_an_attempt_that_lands_after_the_second_look(lands_late: bool) -> None:
     """The first request hangs in a proxy. It lands after the table was read again, or never: compare-and-set
@@ -304,7 +348,7 @@ def test_a_conflict_after_the_effect_doubles_nothing(
     assert (result.outcome, result.conflicts) == (RoundOutcome.RECOVERED, conflicts)
     assert table.rows.count(1) == 1
     assert not table.discarded
-    assert ("although it ended in a conflict" in caplog.text) == (not known), "who asks the history tells it"
+    assert ("although it was said not to" in caplog.text) == (not known), "who asks the history tells it"
 
 
 @pytest.mark.parametrize(("rival_epochs", "refusal"), [([(1, {})], Stale), ([(1, {"fence": 2})], Fenced)])

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from laketier.kit.before_effect import before_effect
 from laketier.kit.failpoints import failpoint
 from laketier.kit.file_counts import FILE_COUNTS
 from laketier.kit.manifests.chain import back_from
@@ -54,6 +55,13 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
     ) -> LakeCommitResult:
         assert isinstance(state, ManifestState)
+        with before_effect(self.table.store.root):
+            added, removed, watermarks, finished = self._checked(state, results, watermark)
+        return self._append(state, added, removed, watermarks, finished)
+
+    def _checked(
+        self, state: ManifestState, results: Sequence[WriteResult], watermark: Watermark | None
+    ) -> tuple[tuple[FileEntry, ...], tuple[str, ...], dict[str, str], Finished]:
         self.table.check_staged(state, results)
         self._refuse_named(state, results)
         pipeline = "" if watermark is None else watermark.token.pipeline
@@ -66,7 +74,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         if watermark is not None:
             watermarks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
         finished = self._finish(state, pipeline, {*removed, *(entry.path for entry in named)})
-        return self._append(state, added, removed, watermarks, finished)
+        return added, removed, watermarks, finished
 
     def finish_left_open(self, state: ManifestState) -> None:
         """Finish the open files of `finishes`, in a commit without rows. Where there is none, or no room for any,
@@ -83,22 +91,23 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         watermarks: Mapping[str, str],
         finished: Finished,
     ) -> LakeCommitResult:
-        number = state.head.number + 1
-        folded = self._fold(state, (*added, *finished.entries), (*removed, *finished.paths))
-        rewritten = (*finished.paths, *folded.paths)
-        entries = self._named(number, (*added, *finished.entries, *folded.entries))
-        manifest = next_manifest(
-            state.head,
-            commit_id=self.context.commit_id,
-            kind=self.context.mode.value,
-            added=entries,
-            removed=(*removed, *rewritten),
-            folded=rewritten,
-            folding=None if folded.room is None else folded.room.to_plain(),
-            open=() if self._resets else still_open(state.head, (*removed, *rewritten), entries),
-            watermarks=watermarks,
-        )
-        failpoint("publish.before_manifest")
+        with before_effect(self.table.store.root):
+            number = state.head.number + 1
+            folded = self._fold(state, (*added, *finished.entries), (*removed, *finished.paths))
+            rewritten = (*finished.paths, *folded.paths)
+            entries = self._named(number, (*added, *finished.entries, *folded.entries))
+            manifest = next_manifest(
+                state.head,
+                commit_id=self.context.commit_id,
+                kind=self.context.mode.value,
+                added=entries,
+                removed=(*removed, *rewritten),
+                folded=rewritten,
+                folding=None if folded.room is None else folded.room.to_plain(),
+                open=() if self._resets else still_open(state.head, (*removed, *rewritten), entries),
+                watermarks=watermarks,
+            )
+            failpoint("publish.before_manifest")
         try:
             published = state.manifests.append(manifest)
         except Conflict:
