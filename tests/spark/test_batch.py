@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,13 +66,14 @@ def test_overwrite(spark: SparkSession, each_target: Target) -> None:
     assert each_target.ids(spark) == []
 
 
-def _overwrite(lane: str, df: DataFrame, target: Target) -> None:
+def _overwrite(lane: str, df: DataFrame, target: Target, source: Target | None = None, **options: str) -> None:
+    asked = target.options() | options
     if lane == "data source":
-        save(df, target, "overwrite")
+        save(df, target, "overwrite", **options)
     elif lane == "data frame":
-        laketier.spark.write(df, target.options(), mode="overwrite")
+        laketier.spark.write(df, asked, mode="overwrite")
     else:
-        laketier.spark.tier(df.sparkSession, target.options(), target.options(), mode="overwrite")
+        laketier.spark.tier(df.sparkSession, (source or target).options(), asked, mode="overwrite")
 
 
 @pytest.mark.parametrize("lane", ["data source", "data frame", "split"])
@@ -91,6 +93,29 @@ def test_a_session_that_overwrites_partitions_one_by_one(spark: SparkSession, ta
         assert target.ids(spark) == [1, 2]
     finally:
         spark.conf.set(mode, before)
+
+
+@pytest.mark.parametrize("lane", ["data source", "data frame", "split"])
+def test_an_epoch_that_is_there_is_done_whatever_the_session_is_set_to_since(
+    spark: SparkSession, target: Target, lane: str, tmp_path: Path
+) -> None:
+    """It replaces no row, so there is nothing to refuse."""
+    rows = spark.createDataFrame([(1, "a"), (2, "b")], "id long, p string")
+    source = Target(tmp_path / "source", "localfile")
+    save(rows, source)
+    named = {"lake.partition-by": "p", "lake.pipeline": "nightly"}
+    mode = "spark.sql.sources.partitionOverwriteMode"
+    before = spark.conf.get(mode)
+    _overwrite(lane, rows, target, source, **named, **{"lake.epoch": "0"})
+    spark.conf.set(mode, "dynamic")
+    try:
+        _overwrite(lane, rows, target, source, **named, **{"lake.epoch": "0"})
+        with pytest.raises((PySparkException, ConfigError)) as refusal:
+            _overwrite(lane, rows, target, source, **named, **{"lake.epoch": "1"})
+    finally:
+        spark.conf.set(mode, before)
+    assert f"{mode} is dynamic" in str(refusal.value)
+    assert target.ids(spark) == [1, 2]
 
 
 def test_merge_schema(spark: SparkSession, target: Target) -> None:

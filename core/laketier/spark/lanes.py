@@ -59,12 +59,12 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
     if token is not None and in_foreach_batch(df):
         warn_once(round_log(__name__, config, config.epoch), "foreachBatch", str(config.table), message=FOREACH_BATCH)
     with naming_commands(config, token):
-        tiering, target = _round(df.sparkSession, config, schema, chosen, token)
+        tiering, target, begin = _round(df.sparkSession, config, schema, chosen, token)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
             return stage_frame(df, schema, target.factory, chosen, tiering.attempts_after, staged)
 
-        return drive(df.sparkSession, tiering, run, config, config.epoch, lambda: tiering.begin(target.state))
+        return drive(df.sparkSession, tiering, run, config, config.epoch, begin)
 
 
 def stage_frame(
@@ -106,7 +106,7 @@ def tier(
     token = batch_token(config, content=plan_content(request, planned.plan))
     groups = group_splits(planned.plan.splits, tasks or context.defaultParallelism * _TASKS_PER_CORE)
     with naming_commands(config, token):
-        tiering, target = _round(spark, config, planned.schema, chosen, token)
+        tiering, target, begin = _round(spark, config, planned.schema, chosen, token)
         scan = planned.for_tasks()
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
@@ -115,17 +115,25 @@ def tier(
             work = context.parallelize(list(enumerate(groups)), len(groups))
             return work.map(_splitting(target.factory, scan, chosen, tiering.attempts_after, staged)).collect()
 
-        return drive(spark, tiering, run, config, config.epoch, lambda: tiering.begin(target.state))
+        return drive(spark, tiering, run, config, config.epoch, begin)
 
 
 def _round(
     spark: SparkSession, config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None
-) -> tuple[TieringRound, Target]:
+) -> tuple[TieringRound, Target, Callable[[], Decision]]:
+    """The round, its table, and what begins it."""
     if token is None:
         warn_at_least_once(round_log(__name__, config), config)
     target = prepare(config, schema, mode, token)
-    refuse_dynamic_session(spark, mode, str(config.table), partitioned=is_partitioned(target.table))
-    return TieringRound(target.factory, token=token, mode=mode), target
+    tiering = TieringRound(target.factory, token=token, mode=mode)
+
+    def begin() -> Decision:
+        decision = tiering.begin(target.state)
+        if decision is not Decision.DONE:  # an epoch that is there changes nothing, whatever the session is set to
+            refuse_dynamic_session(spark, mode, str(config.table), partitioned=is_partitioned(target.table))
+        return decision
+
+    return tiering, target, begin
 
 
 class _Messages(AccumulatorParam[list[bytes]]):
