@@ -34,7 +34,7 @@ from laketier.spi import (
     same_table,
     schema_fingerprint,
 )
-from laketier_lance.dataset import create_dataset, lance_errors, open_dataset, reason, unreadable
+from laketier_lance.dataset import create_dataset, lance_errors, open_dataset, reason, refuse_missing, unreadable
 from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
@@ -168,7 +168,7 @@ class LanceCatalog(LakeCatalog):
         import lance
 
         location = table_location(self._warehouse, path)
-        open_dataset(location, self._storage)
+        refuse_missing(location, self._storage)
         local = local_path(location)
         if local is not None:
             TableFolder.at(local).refuse_tables_below(VERSIONS, (BRANCHES,))

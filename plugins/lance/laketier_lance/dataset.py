@@ -21,6 +21,7 @@ from laketier.spi import (
     TableError,
     TableNotFound,
 )
+from laketier_lance.base_paths import refuse_elsewhere
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 
 if TYPE_CHECKING:
@@ -47,7 +48,19 @@ _SOURCE_LINE = re.compile(r",? (?:location: )?/(?:home|rustc)/\S+?\.rs:\d+(?::\d
 
 def open_dataset(location: str, storage: Mapping[str, str], version: int | None = None) -> LanceDataset:
     """A fresh handle, never from a cache. Raises `TableNotFound`, `SnapshotNotFound` for a version that does not
-    exist or was cleaned up, and `CorruptTable`."""
+    exist or was cleaned up, `CorruptTable`, and `IncompatibleTable` for files out of the table."""
+    opened = _opened(location, storage, version)
+    refuse_elsewhere(opened, location)
+    return opened
+
+
+def refuse_missing(location: str, storage: Mapping[str, str]) -> None:
+    """Raise `TableNotFound` and the like where there is no dataset. Nothing of it is read, so its files may be
+    anywhere."""
+    _opened(location, storage)
+
+
+def _opened(location: str, storage: Mapping[str, str], version: int | None = None) -> LanceDataset:
     import lance
 
     try:
@@ -62,7 +75,7 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
             raise TableNotFound(
                 "there is no Lance dataset", where=location, fix="Create the table first, or check lake.warehouse."
             ) from error
-        open_dataset(location, storage)
+        _opened(location, storage)
         raise SnapshotNotFound(
             f"version {version} does not exist or was cleaned up",
             where=location,
@@ -73,7 +86,7 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
 def refuse_dropped(location: str, storage: Mapping[str, str]) -> None:
     """Raise `Conflict` when the table is gone. A commit would make its folder anew, and a dataset without its files."""
     try:
-        open_dataset(location, storage)
+        refuse_missing(location, storage)
     except TableNotFound as error:
         raise Conflict("the table was dropped meanwhile", where=location) from error
 

@@ -12,7 +12,15 @@ import lance
 import pyarrow as pa
 
 from laketier.spi import TablePath
-from laketier_conformance.foreign_tables import ADD_COLUMN, APPEND, ORPHANS, OVERWRITE, ForeignTable, plain_rows
+from laketier_conformance.foreign_tables import (
+    ADD_COLUMN,
+    APPEND,
+    OPERATIONS,
+    ORPHANS,
+    OVERWRITE,
+    ForeignTable,
+    plain_rows,
+)
 from laketier_conformance.harness import Warehouse
 
 _MOMENT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -166,6 +174,20 @@ def _with_a_detached_version(warehouse: Warehouse, path: TablePath) -> ForeignTa
     return _told(made, _PLAIN.slice(1), delete="id = 1", refuses=(ORPHANS,))
 
 
+def _cloned(warehouse: Warehouse, path: TablePath) -> ForeignTable:
+    """Without copying: its files are another dataset's."""
+    theirs = lance.write_dataset(_PLAIN, f"{warehouse.location}/{path.database}/{path.table}-before.lance")
+    made = _Written(f"{warehouse.location}/{path.database}/{path.table}.lance")
+    theirs.shallow_clone(made.where, 1)
+    return ForeignTable(rows=made.rows, snapshots=made.snapshots, refuses=OPERATIONS)
+
+
+def _with_files_elsewhere(warehouse: Warehouse, path: TablePath) -> ForeignTable:
+    elsewhere = lance.DatasetBasePath(f"{warehouse.location}/{path.database}/{path.table}-elsewhere", name="elsewhere")
+    made = _written(warehouse, path, _PLAIN, initial_bases=[elsewhere], target_bases=["elsewhere"])
+    return ForeignTable(rows=made.rows, snapshots=made.snapshots, refuses=OPERATIONS)
+
+
 TABLES: Mapping[str, Callable[[Warehouse, TablePath], ForeignTable]] = {
     "of several commits, with columns that were added, renamed, widened and dropped": _of_several_commits,
     "with stable ids of rows": _of_stable_rows,
@@ -176,4 +198,6 @@ TABLES: Mapping[str, Callable[[Warehouse, TablePath], ForeignTable]] = {
     "without rows": _without_rows,
     "of the oldest kind of files": _of_the_oldest_files,
     "with a detached version": _with_a_detached_version,
+    "cloned without its files": _cloned,
+    "with files in another place": _with_files_elsewhere,
 }

@@ -325,7 +325,7 @@ def test_batches_are_smaller_the_wider_rows_are(rows: int, size: int, batch: int
 # -- opening datasets ------------------------------------------------------------------------------------------------
 
 
-OPENED: Any = SimpleNamespace(schema=None)
+OPENED: Any = SimpleNamespace(schema=None, base_paths=dict)
 
 
 def _raising(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> list[Any]:

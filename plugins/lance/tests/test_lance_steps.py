@@ -28,6 +28,7 @@ from laketier.spi import (
     IncompatibleTable,
     LakeSplit,
     Leaf,
+    NotBegun,
     Op,
     OutsideTable,
     PartitionField,
@@ -387,7 +388,7 @@ def test_a_file_of_another_file_format_is_refused(table: Any) -> None:
     fragment["files"][0]["file_minor_version"] = 1
     other = replace(staged, files=(replace(staged.files[0], payload={FRAGMENT: json.dumps(fragment)}),))
     ours = committer(table)
-    with pytest.raises(TableError, match=r"in format 2\.1, and the table has .* in format 2\.2"):
+    with pytest.raises(NotBegun, match=r"in format 2\.1, and the table has .* in format 2\.2"):
         ours.publish(ours.open(), [other], None)
 
 
@@ -694,7 +695,7 @@ def test_a_table_inside_of_another_is_not_dropped_with_it(table: Any) -> None:
 
 def test_a_drop_in_a_store_is_lances_own(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(catalog_module, "open_dataset", lambda *given: asked.append(given))
+    monkeypatch.setattr(catalog_module, "refuse_missing", lambda *given: asked.append(given))
     monkeypatch.setattr(lance.LanceDataset, "drop", lambda *given: asked.append(given))
     LanceCatalog("s3://b", LanceOptions(storage=Passthrough({"a": "b"}))).drop_table(TablePath("db", "t"))
     LanceCatalog("s3://b", LanceOptions()).drop_table(TablePath("db", "t"))
