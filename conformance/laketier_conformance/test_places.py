@@ -3,6 +3,7 @@ the ways in which a warehouse is named."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -70,8 +71,27 @@ def test_a_table_where_something_else_lies(table: Table, what: str, unproven: Ca
     if place is None:
         unproven("tables where something else lies", "the table is in no local folder of its name")
         return
-    notes = place if what == "a file" else place / "notes.txt"
-    notes.parent.mkdir(exist_ok=True)
+    _make_beside(table, place if what == "a file" else place / "notes.txt", place, what)
+
+
+def test_a_table_where_a_folder_lies_that_is_called_as_one_of_its_own(
+    table: Table, unproven: Callable[[str, str], None]
+) -> None:
+    """Anybody may have a folder `data`. As above."""
+    place, folder = _place(table, "notes"), local_folder(table.info.location)
+    if place is None or folder is None:
+        unproven("tables where something else lies", "the table is in no local folder of its name")
+        return
+    table.append(0)
+    own = sorted(each.name for each in folder.iterdir() if each.is_dir() and each.name.isalnum())
+    for name in own or ["data"]:
+        _make_beside(table, place / name / "notes.txt", place, f"a folder {name}")
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _make_beside(table: Table, notes: Path, place: Path, what: str) -> None:
+    """Make a table in a ``place`` where ``notes`` of somebody else's lie, and drop it."""
+    notes.parent.mkdir(parents=True, exist_ok=True)
     notes.write_text("theirs")
     catalog, path = table.lake.storage.catalog(), TablePath("db", "notes")
     listed = [str(table.path)]
@@ -83,7 +103,8 @@ def test_a_table_where_something_else_lies(table: Table, what: str, unproven: Ca
         pytest.fail(f"a table is created where {what} of somebody else's lies: {told(error)}, which tells of a race")
     except LaketierError:
         if notes != place:
-            expect([each.name for each in place.iterdir()], ["notes.txt"], "what a refused table left in the folder")
+            files = [str(each.relative_to(place)) for each in place.rglob("*") if each.is_file()]
+            expect(files, [str(notes.relative_to(place))], "what a refused table left in the folder")
     except Exception as error:  # noqa: BLE001 - reported
         pytest.fail(
             f"a table is created where {what} of somebody else's lies: no error of laketier's, but {told(error)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,6 +154,21 @@ def folder_of(store: TableStore) -> Path:
     if store.folder is None:
         raise FeatureNotSupported("opening files by their paths", reason=f"{store.root} is no folder on a disk")
     return store.folder
+
+
+def files_below(place: Path, folders: Iterable[str]) -> Iterator[str]:
+    """The files in ``folders`` below a place, and links, which are not followed. Their paths are relative to it. Raises
+    `OSError` for a folder that can't be listed."""
+
+    def unlisted(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for folder in folders:
+        for parent, inner, names in os.walk(place / folder, onerror=unlisted):
+            links = [name for name in inner if os.path.islink(os.path.join(parent, name))]
+            for name in (*names, *links):
+                yield Path(parent, name).relative_to(place).as_posix()
 
 
 def refuse_found(names: Sequence[str], *, where: str) -> None:

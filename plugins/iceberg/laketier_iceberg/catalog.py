@@ -32,6 +32,7 @@ from laketier.spi import (
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors, sync_embedded
 from laketier_iceberg.features import FEATURES
+from laketier_iceberg.leftovers import foreign_in
 from laketier_iceberg.moved import refuse_moved
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
@@ -224,8 +225,7 @@ class IcebergCatalog(LakeCatalog):
                 where=str(path),
                 fix="Choose another table name or warehouse.",
             )
-        odd = sorted({entry.name for entry in Path(location).iterdir()} - {"data", "metadata"})
-        if odd:
+        if odd := foreign_in(Path(location)):
             raise IncompatibleTable(
                 f"the folder {location} holds something that is no table of this catalog: {', '.join(odd[:3])}",
                 where=str(path),

@@ -234,6 +234,36 @@ def test_a_folder_of_another_format_is_refused(storage: Any, warehouse: Path) ->
         storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
 
 
+@pytest.mark.parametrize("name", ["data/notes.txt", "data/2026/x.parquet", "metadata/customers.avro"])
+def test_a_folder_of_somebody_elses_with_one_of_icebergs_names_is_refused(
+    storage: Any, warehouse: Path, name: str
+) -> None:
+    """A drop would delete it with the table."""
+    theirs = warehouse / "db" / "t" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
+    with pytest.raises(IncompatibleTable, match=name):
+        storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
+    assert theirs.read_text() == "theirs"
+    assert storage.catalog().list_tables() == []
+
+
+def test_a_folder_with_what_a_killed_drop_left_is_taken(events: Any, warehouse: Path) -> None:
+    """Of laketier's own writers and of pyiceberg's."""
+    events.round(events.token(0), events.batch(0, 3))
+    events.table().append(pa.Table.from_batches([events.batch(3, 5)]))
+    folder = Path(events.table().location())
+    copied = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert len({path.parent for path in copied}) == 2
+    catalog, path, descriptor = events.storage.catalog(), events.info.path, events.info.descriptor
+    catalog.drop_table(path)
+    for file, content in copied.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    catalog.create_table(path, descriptor)
+    assert events.ids() == []
+
+
 def test_damaged_metadata_is_a_corrupt_table(events: Any) -> None:
     location = Path(events.table().metadata_location)
     content = location.read_text()

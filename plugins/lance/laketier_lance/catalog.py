@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from laketier.kit import LocalFolder, TableFolder
 from laketier.kit.beside_drops import beside_drops
-from laketier.kit.local_store import refuse_found
+from laketier.kit.local_store import files_below, refuse_found
 from laketier.kit.looks import names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
@@ -39,6 +39,7 @@ from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
+from laketier_lance.leftovers import PLAIN, foreign
 from laketier_lance.location import BRANCHES, FOLDERS, SUFFIX, local_path, refuse_others, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
@@ -94,12 +95,17 @@ class LanceCatalog(LakeCatalog):
     def _refuse_others(self, location: str) -> None:
         """Raise `IncompatibleTable` where something else than what Lance makes lies in the place of a new table:
         dropping the table would delete it, too."""
-        if local_path(location) is not None:
+        local = local_path(location)
+        if local is not None:
             refuse_others(location)
+            refuse_found(foreign(files_below(local, PLAIN)), where=location)
             return
         listed = self._listing(location)
         names = {str(path).rstrip("/").rpartition("/")[2] for path in (*listed.common_prefixes, *listed.objects)}
         refuse_found(sorted(names - FOLDERS), where=location)
+        session = self._session(location)
+        below = (str(name) for folder in PLAIN if folder in names for name in session.list(folder))
+        refuse_found(foreign(below), where=location)
 
     def _create(self, location: str, schema: pa.Schema) -> None:
         try:

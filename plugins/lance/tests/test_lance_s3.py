@@ -136,7 +136,9 @@ def test_a_table_in_s3_lives_through_all_of_its_life(storage, storage_options):
     assert catalog.list_tables() == []
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "theirs/notes.txt"])
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "theirs/notes.txt", "data/notes.txt", "data/deeper/notes.lance", "tree/notes.txt"]
+)
 def test_a_table_is_not_made_where_objects_of_others_lie(storage, bucket, name):
     """A drop would delete them with the table."""
     catalog, notes = storage.catalog(), bucket.Object(f"lake/db/t.lance/{name}")

@@ -1,0 +1,75 @@
+"""What may lie in the place of a new dataset, and what is somebody else's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+
+from laketier.spi import IncompatibleTable, LakeStorageConfig, TableDescriptor, TablePath, WriterInitContext
+from laketier_lance.leftovers import foreign
+from laketier_lance.options import LanceOptions
+from laketier_lance.plugin import LancePlugin
+
+SCHEMA = pa.schema([pa.field("id", pa.int64())])
+PATH = TablePath("db", "t")
+ATTEMPT = "01a22230380c7a028776b948877133ca"
+OURS = (
+    f"data/{ATTEMPT}-00000.lance",
+    f"data/{ATTEMPT}-empty.lance",
+    "data/0101101011010000010101115907574626a2a4e9c5c96fb9ad.lance",
+    "data/2ff78f99-0e73-49dc-a151-39848808d766.lance",
+    "data/.tmpAbc",
+    "data/0101/17.blob",
+    "tree/b/_versions/1.manifest",
+    "tree/feature/x/data/0101101011010000010101115907574626a2a4e9c5c96fb9ad.lance",
+    "_versions/whatever",
+)
+THEIRS = ("data/notes.txt", "data/customers.lance", "data/2026/x.parquet", "tree/oak.txt", "tree/data/oak.txt")
+
+
+def test_what_lance_and_laketier_leave_is_told_from_the_rest() -> None:
+    assert foreign([*THEIRS, *OURS]) == sorted(THEIRS)
+
+
+def test_what_lance_writes_is_known_as_its_own(tmp_path: Path) -> None:
+    """By pylance itself: rows, a deletion, an index, a branch, a compaction."""
+    rows = pa.table({"id": pa.array(range(10), pa.int64())})
+    where = str(tmp_path / "t.lance")
+    dataset = lance.write_dataset(rows, where, max_rows_per_file=3)
+    dataset.delete("id = 1")
+    dataset.create_scalar_index("id", "BTREE")
+    branch = dataset.create_branch("feature/x", None)
+    lance.write_dataset(rows, branch, mode="append")
+    lance.dataset(where).optimize.compact_files()
+    found = [path.relative_to(where).as_posix() for path in Path(where).rglob("*") if path.is_file()]
+    assert len(found) > 10
+    assert foreign(found) == []
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_a_place_with_files_of_others_is_refused_and_left(tmp_path: Path, name: str) -> None:
+    catalog = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions())).catalog()
+    theirs = tmp_path / "db" / "t.lance" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
+    with pytest.raises(IncompatibleTable, match=name):
+        catalog.create_table(PATH, TableDescriptor(SCHEMA))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [theirs]
+
+
+def test_a_place_with_what_a_late_writer_left_is_taken(tmp_path: Path) -> None:
+    """Its table was dropped meanwhile."""
+    storage: Any = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions()))
+    writer = storage.tiering_factory(storage.catalog().create_table(PATH, TableDescriptor(SCHEMA))).create_writer(
+        WriterInitContext(ATTEMPT)
+    )
+    storage.catalog().drop_table(PATH)
+    writer.write(pa.record_batch([pa.array([1], pa.int64())], schema=SCHEMA))
+    writer.complete()
+    assert list((tmp_path / "db" / "t.lance" / "data").iterdir())
+    storage.catalog().create_table(PATH, TableDescriptor(SCHEMA))
+    assert storage.catalog().list_tables() == [PATH]
