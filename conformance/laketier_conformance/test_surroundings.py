@@ -72,10 +72,11 @@ CLOCKS = ("2026-11-21 08:30:15.123456", "2026-03-08 02:30:00", "2026-11-01 01:30
 
 @pytest.fixture
 def live_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Sets the zone of this process's clocks."""
+    """Sets the zone of this process's clocks, and of its sessions with PostgreSQL."""
 
     def move(zone: str) -> None:
-        monkeypatch.setenv("TZ", zone)
+        for name in ("TZ", "PGTZ"):
+            monkeypatch.setenv(name, zone)
         time.tzset()
 
     yield move

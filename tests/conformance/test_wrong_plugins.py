@@ -14,6 +14,7 @@ import pytest
 from conformance_runs import Run, suite_in
 from laketier_conformance.host_clocks import MISSING, shifting_library
 from laketier_conformance.interposed import why_not
+from laketier_verification.postgresql import binaries
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import conformance_pages
@@ -55,6 +56,7 @@ OF_TOOLS = ("test_foreign_tables.py::",)
 """The small format has no other tool."""
 IN_A_STORE = ("test_object_stores.py::", "test_store_faults.py::", "test_late_stores.py::")
 """Local files are the correct ones here, and each run of the suite on them shows it: the small format has no stores."""
+ON_POSTGRESQL = {"travels_by_the_zone_of_a_session"}
 HELPERS = {
     "in_a_bucket",
     "at_work",
@@ -175,6 +177,8 @@ def test_is_caught(wrong: str, caught: Run) -> None:
         pytest.skip(f"effects can't be seen here: {why_not()}")
     if test.endswith("whose_whole_clock_is_set_back") and shifting_library() is None:
         pytest.skip(MISSING)
+    if wrong in ON_POSTGRESQL and binaries() is None:
+        pytest.skip("no PostgreSQL here: no initdb, and no pgserver")
     report = caught.reports[_named(wrong)]
     assert report, caught.output
     assert {name: result["outcome"] for name, result in report["results"].items()} == {test: "failed"}, caught.output
