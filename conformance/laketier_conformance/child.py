@@ -36,6 +36,7 @@ from laketier.tiering import TieringRound
 from laketier_conformance import child_forks, child_indexes, child_looks, child_tasks, lives, search_bounds
 from laketier_conformance.answer_types import CONTRACT, WRONG, promised, watch
 from laketier_conformance.asked import say, switch_on
+from laketier_conformance.contained import contained
 from laketier_conformance.expect import cause_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
@@ -66,12 +67,14 @@ def serve(name: str) -> None:
 
 
 def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout) -> dict[str, Any]:
-    """Do what a request says, in this process. ``answers``: where it tells of what comes before its answer."""
+    """Do what a request says, in this process, which may be in a container. ``answers``: where it tells of what comes
+    before its answer."""
     WRONG.clear()
     try:
-        if (conversation := _CONVERSATIONS.get(request["do"])) is not None:
-            return conversation(lake, request, answers)
-        return _REQUESTS[request["do"]](lake, request)
+        with contained() if request.get("contained") else nullcontext():
+            if (conversation := _CONVERSATIONS.get(request["do"])) is not None:
+                return conversation(lake, request, answers)
+            return _REQUESTS[request["do"]](lake, request)
     except LaketierError as error:
         return {"refused": type(error).__name__, "message": str(error), "because": _causes(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
@@ -310,6 +313,7 @@ _CONVERSATIONS = {
     "alter": _alter,
     "finish": _finish,
     "watch": child_looks.watch,
+    "stage_slowly": child_tasks.stage_slowly,
 }
 """Those that say something before their answer, and may wait for a word."""
 

@@ -9,12 +9,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow as pa
 
 from laketier.spi import IncompatibleData, WriterInitContext, new_attempt_id, unpack
 from laketier.tiering import write_task
+from laketier_conformance.asked import say
 from laketier_conformance.lake import Lake, batch, token
 
 
@@ -77,6 +78,21 @@ def stage_rows(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: 
         message = write_task(factory, fed(), WriterInitContext(attempt=new_attempt_id()))
     except _Fails:
         return {"failed": True}
+    return {"staged": base64.b64encode(message).decode()}
+
+
+def stage_slowly(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """A task that waits for the parent's word after each batch but the last."""
+    factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does
+
+    def fed() -> Iterator[pa.RecordBatch]:
+        for number, ids in enumerate(request["batches"]):
+            if number:
+                say(answers, {"ready": True})
+                sys.stdin.readline()
+            yield batch(ids)
+
+    message = write_task(factory, fed(), WriterInitContext(attempt=new_attempt_id()))
     return {"staged": base64.b64encode(message).decode()}
 
 

@@ -200,12 +200,13 @@ def _commits(table: Table) -> int | None:
 
 def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:
     """Another pipeline publishes while a round waits before one of its effects; where a lock keeps it from that, the
-    round goes on first."""
+    round goes on first. Both drivers are in containers, where each process has the number 1."""
     rivals: list[Child] = []
     came = 0
 
     def rivalled(epoch: int) -> dict[str, Any]:
-        return {"meanwhile": lambda: rivals.append(_rival(table, children, came)), **round_of(epoch)}
+        meanwhile = {"meanwhile": lambda: rivals.append(_rival(table, children, came))}
+        return {**meanwhile, "contained": True, **round_of(epoch)}
 
     for epoch, run in enumerate(rivalled_at_each(runs, rivalled)):
         told = runs.told(run, "a rival came before")
@@ -231,11 +232,11 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
     def twin(epoch: int) -> None:
         (other,) = children(1)
         twins.append(other)
-        other.begin(table.lake, **round_of(epoch))
+        other.begin(table.lake, contained=True, **round_of(epoch))
         other.answers_within(PATIENCE_SECONDS)
 
     def twinned(epoch: int) -> dict[str, Any]:
-        return {"meanwhile": lambda: twin(epoch), **round_of(epoch)}
+        return {"meanwhile": lambda: twin(epoch), "contained": True, **round_of(epoch)}
 
     for epoch, run in enumerate(rivalled_at_each(runs, twinned, but=(*SYNCS, *WRITES))):
         told = runs.told(run, "another driver of the same epoch came before")
@@ -249,7 +250,8 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
 
 def _rival(table: Table, children: Take, epoch: int) -> Child:
     (rival,) = children(1)
-    rival.begin(table.lake, "round", table="db.t", pipeline="rival", epoch=epoch, tasks=[[RIVALS + epoch]])
+    theirs = {"pipeline": "rival", "epoch": epoch, "tasks": [[RIVALS + epoch]]}
+    rival.begin(table.lake, "round", table="db.t", contained=True, **theirs)
     rival.answers_within(PATIENCE_SECONDS)
     return rival
 

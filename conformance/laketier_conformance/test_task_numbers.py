@@ -1,11 +1,12 @@
-"""Tasks whose numbers come again: those of another application, and of a stage that is run again. What tells two
-attempts apart is the id that laketier gives to each, and nothing else.
+"""Tasks whose numbers come again: those of another application, of a stage that is run again, and of processes in
+containers. What tells two attempts apart is the id that laketier gives to each, and nothing else.
 
 Where pyspark is installed, it tells them what Spark's tasks are told. Each has a copy of its factory, as there.
 """
 
 from __future__ import annotations
 
+import base64
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from laketier.spi import LakeTieringFactory, LakeWriter, WriteResult, WriterInitContext, new_attempt_id, unpack
 from laketier.tiering import RoundOutcome
 from laketier_conformance import spark_numbers
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, goes_well
 from laketier_conformance.lake import Table, batch, ids_of, token
 
@@ -89,3 +91,26 @@ def test_a_stage_is_run_again_while_its_tasks_go_on(table: Table) -> None:
     outcomes = [table.append(epoch).outcome for epoch in (0, 1)]
     expect(outcomes, [RoundOutcome.ALREADY_THERE, RoundOutcome.PUBLISHED], f"{told}: the replay, and the next epoch")
     expect(table.ids, rows + ids_of(1), f"{told}: rows after the next epoch")
+
+
+def test_processes_of_containers_have_one_number(table: Table, children: Callable[[int], list[Child]]) -> None:
+    """Executors on other hosts, each of which is process 1 of its container, and has made as many files. One writes all
+    its rows while another one waits in the middle of its own."""
+    factory = table.factory
+    request: dict[str, Any] = {"factory": base64.b64encode(pickle.dumps(factory)).decode(), "contained": True}
+    first, second = children(2)
+    told = "two tasks write at once, in containers, where each process has the number 1"
+    first.begin(table.lake, "stage_slowly", batches=[ids_of(0, 0), ids_of(0, 1)], **request)
+    begun = first.answer()
+    assert begun == {"ready": True}, f"{told}: the first one begins, and found {begun}"
+    answers = [second.ask(table.lake, "stage_slowly", batches=[ids_of(0, 2)], **request)]
+    first.go()
+    answers.append(first.answer())
+    results = []
+    for answer in answers:
+        assert "staged" in answer, f"{told}. A file is named by its attempt's id alone: found {answer}"
+        results.append(unpack(factory.write_result_serializer, base64.b64decode(answer["staged"])))
+    with goes_well(f"{told}, and are published"):
+        table.commit(results, token(0))
+        found = table.ids
+    expect(found, [i for split in range(3) for i in ids_of(0, split)], f"rows where {told}")
