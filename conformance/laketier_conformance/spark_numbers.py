@@ -39,7 +39,7 @@ def _told(partition: int, properties: Mapping[str, str]) -> Iterator[None]:
     numbers = {"stageId": 0, "partitionId": partition, "attemptNumber": 0, "taskAttemptId": partition}
     answers: dict[str, Callable[..., Any]] = {name: _always(number) for name, number in numbers.items()}
     answers["getLocalProperty"] = lambda _, key: properties.get(key)
-    told = object.__new__(type("Task", (TaskContext,), answers))
+    told: TaskContext = object.__new__(type("Task", (TaskContext,), answers))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TaskContext, "get", staticmethod(lambda: told))
         yield
