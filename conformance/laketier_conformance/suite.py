@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from laketier_conformance.expect import NotShown
 from laketier_conformance.failures import SAYS, again, ended_in, explained, sentence_of
 from laketier_conformance.manifest import chosen_tests, expected_tests, formats_named, name_of
 from laketier_conformance.own_code import is_ours, really_called
+from laketier_conformance.own_ids import named_by_pytest_alone
 from laketier_conformance.proof import Proof
 from laketier_conformance.rules import rule_of
 from laketier_conformance.verdict import FAIL, FEATURES, UNPROVEN
@@ -36,7 +37,7 @@ class Suite:
     def __init__(
         self,
         config: pytest.Config,
-        names: Iterable[str],
+        names: Collection[str],
         lanes: tuple[str, ...],
         files: Mapping[str, Path],
         pages: Mapping[str, Path],
@@ -78,6 +79,13 @@ class Suite:
             # Thousands that nobody asked for take a minute where many formats each meet one test.
             asked = self._named.get(f"{metafunc.definition.path.name}::{metafunc.definition.name}", [*self.proofs][:1])
             metafunc.parametrize(PARAMETER, asked if self._named else list(self.proofs), scope="session")
+
+    @pytest.hookimpl(wrapper=True, specname="pytest_generate_tests")
+    def pytest_generate_names(self, metafunc: pytest.Metafunc) -> Generator[None, None, None]:
+        if not is_ours(metafunc.definition.path):
+            return (yield)
+        with named_by_pytest_alone(metafunc.config):
+            return (yield)
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Of tests that are named one by one, no other file is looked at."""

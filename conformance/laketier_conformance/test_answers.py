@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_an_answer_to_a_round(table: Table, answers: Answers | None, pytestconfi
     """Its rows are there once, whatever it was told; and it was told the truth."""
     if answers is None:
         return
-    request = {"do": "round", "table": "db.t", "pipeline": "p"}
+    request: dict[str, Any] = {"do": "round", "table": "db.t", "pipeline": "p"}
     whole = answers.run(at=NOWHERE, epoch=0, tasks=[ids_of(0)], **request)
     for epoch, (at, how) in enumerate(_faults(whole, pytestconfig), start=1):
         asking = answers.run(at=at, how=how, epoch=epoch, tasks=[ids_of(epoch)], **request)

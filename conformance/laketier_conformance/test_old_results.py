@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import base64
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
-from laketier.spi import Feature, FeatureNotSupported, LaketierError, WriteMode, WriteResult
+from laketier.spi import (
+    Feature,
+    FeatureNotSupported,
+    LaketierError,
+    WriteMode,
+    WriteResult,
+    new_attempt_id,
+    unpack,
+)
 from laketier_conformance import foreign
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run
+from laketier_conformance.interposed.supervisor import KILL
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, ids_of, token
 
 Unproven = Callable[[str, str], None]
 KEPT = ids_of(1)
+LAST = 4
+"""Steps of a publish, before each of which it is killed once. What cleans up is among them."""
 
 
 def _compact(table: Table, harness: Harness) -> str:
@@ -95,3 +111,28 @@ def test_an_overwrite_took_its_rows_away(table: Table, harness: Harness, unprove
 @pytest.mark.needs(Feature.UPSERT)
 def test_newer_rows_took_its_place(lake: Lake, harness: Harness, unproven: Unproven) -> None:
     _refused_for_good(lake.create(primary_key=("id",)), harness, unproven, _upsert)
+
+
+def test_its_publish_was_killed(table: Table, runs: Interposed) -> None:
+    """Before it took away what it had staged. Its rows may be there, and its files are, as if nobody had named them."""
+
+    def publish(epoch: int, at: int = NOWHERE) -> tuple[WriteResult, Run]:
+        factory = table.factory
+        message = table.stage(ids_of(epoch), 0, factory)
+        asked: dict[str, Any] = {"table": "db.t", "epoch": epoch, "message": base64.b64encode(message).decode()}
+        run = runs.run("publish", at=at, decided=KILL, but=SYNCS, commit=new_attempt_id(), **asked)
+        return unpack(factory.write_result_serializer, message), run
+
+    _, whole = publish(0)
+    assert "published" in (whole.answer or {}), f"nothing came upon a publish: found {whole.answer}"
+    for epoch, at in enumerate(range(len(whole.steps))[-LAST:], start=1):
+        old, run = publish(epoch, at)
+        rows = table.ids
+        for again, kind in ((None, "a batch"), (token(epoch, "another"), "an epoch of another pipeline")):
+            with suppress(LaketierError):
+                table.commit([old], again)
+            found = table.ids
+            after = f"{runs.told(run, 'a publish was killed before')}, and its result was handed over again as {kind}"
+            expect([i for i, times in Counter(found).items() if times > 1], [], f"ids that are there twice: {after}")
+            expect(sorted({*rows} - {*found}), [], f"ids that are gone: {after}")
+            rows = found

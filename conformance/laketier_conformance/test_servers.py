@@ -167,10 +167,9 @@ def test_a_round_in_which_a_server_crashes(
         after = met if asking.met else f"a round asked its server {len(asking.requests)} times, and nothing happened"
         assert asking.answer is not None, f"{after}: the process died"
         before, then = ([i for each in range(epochs) for i in ids_of(each)] for epochs in (epoch, epoch + 1))
-        for _ in range(LOOKS):  # dead connections are told here
-            seen = _again(lambda: table.ids, after)
+        looks = [_again(lambda: table.ids, after) for _ in range(LOOKS)]  # dead connections are told here
         if went_well(asking.answer):
-            expect(seen, then, f"{after}: the round was acknowledged, and the rows")
+            expect(looks[-1], then, f"{after}: the round was acknowledged, and the rows")
         made_whole(table, epoch, before, then, lambda: _again(lambda: table.append(epoch), after).outcome, after)  # noqa: B023 - called at once
 
 

@@ -33,7 +33,8 @@ python_files = check_*.py
 python_functions = check_*
 filterwarnings = error
 """
-# An author's own conftest.py: fixtures with the names of the suite's, and another order in each module.
+# An author's own conftest.py: fixtures with the names of the suite's, other names of parameters, and another order in
+# each module.
 CONFTEST = """
 import pytest
 
@@ -42,6 +43,9 @@ def table():
     raise AssertionError("the author's own table")
 
 lake = plugin = harness = table
+
+def pytest_make_parametrize_id(val, argname):
+    return f"{argname}={val!r}"[:50]
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (str(item.path), item.name))

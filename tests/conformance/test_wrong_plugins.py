@@ -29,6 +29,7 @@ INTERPOSED = (
     "test_looks.py::",
     "test_maintenance_races.py::",
     "test_meanwhile.py::",
+    "test_old_results.py::test_its_publish_was_killed",
     "test_operations.py::",
     "test_power.py::",
     "test_servers.py::test_a_round_in_which_a_server_crashes",

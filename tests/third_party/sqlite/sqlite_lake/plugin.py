@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 
 from laketier import kit, spi
 from laketier.kit import durable
-from laketier.kit.staged import check_staged, discard_staged, remove, remove_files, replaced_files
+from laketier.kit.staged import check_staged, discard_staged, refuse_published, remove, remove_files, replaced_files
 from laketier.registry import hookimpl
 from sqlite_lake.catalog import FEATURES, FORMAT, Catalog, State, look_up, quoted
 from sqlite_lake.values import to_arrow, to_sql
@@ -85,8 +85,10 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
                 text = watermark.carried_by(version).to_json()
                 row = (state.table_uuid, watermark.token.pipeline, text)
                 sql.execute("INSERT OR REPLACE INTO laketier_watermark VALUES (?, ?, ?)", row)
-            commit = (state.table_uuid, self.context.commit_id, version)
-            sql.execute("INSERT INTO laketier_commit VALUES (?, ?, ?)", commit)
+            # With the files that it took rows from: whoever dies before they are deleted leaves them to be named again.
+            named = [self.context.commit_id, *(file.path for file in files)]
+            commits = [(state.table_uuid, each, version) for each in named]
+            sql.executemany("INSERT INTO laketier_commit VALUES (?, ?, ?)", commits)
             sql.execute("UPDATE laketier_table SET version = ? WHERE uuid = ?", (version, state.table_uuid))
         remove(self.folder, [file.path for file in files])
         rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
@@ -116,6 +118,7 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         statement = f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({', '.join('?' * (len(schema.names) + 3))})"
         with self.catalog.database.connected(write=True) as sql:
             version = self._unchanged(sql, state) + 1
+            self._refuse_named(sql, state, results)
             if self._is_claimed(sql, state):
                 return  # by an earlier try of this very commit
             if any(result.replaced for result in results):
@@ -134,6 +137,12 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
                         count += len(batch)
             claim = (self._claim(state), state.table_uuid)
             sql.execute("UPDATE laketier_table SET claim = ? WHERE uuid = ?", claim)
+
+    def _refuse_named(self, sql: Any, state: State, results: Sequence[spi.WriteResult]) -> None:
+        query = "SELECT 1 FROM laketier_commit WHERE uuid = ? AND commit_id = ?"
+        paths = [file.path for result in results for file in result.files]
+        named = {path for path in paths if sql.execute(query, (state.table_uuid, path)).fetchone()}
+        refuse_published(paths, named, where=str(state.info.path))
 
     def _claim(self, state: State) -> str:
         return f"{state.snapshot_id}/{self.context.commit_id}"
