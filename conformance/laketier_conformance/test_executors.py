@@ -37,8 +37,8 @@ OF_TASKS = "metadata that executors read"
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[list[Child]]:
-    """Not those of `Children`, which end with each test."""
+def workers(format_name: str) -> Iterator[list[Child]]:
+    """Not those of `Children`, which end with each test. They know one format alone."""
     alive: list[Child] = []
     yield alive
     for child in alive:

@@ -115,7 +115,12 @@ def _has_harness(wrong: Path) -> bool:
 # Of these each wrong plugin takes seconds, so they are deep; the formats themselves meet them in each run of the suite.
 ON_SPARK = "test_spark.py::"
 ENDS = "test_executors.py::test_a_process_that_used_a_table_ends"
-COSTLY = (*INTERPOSED, *IN_A_STORE, ON_SPARK, "test_process.py::", "test_scale.py::", "test_depth.py::", ENDS)
+LONG = (
+    "test_damage.py::test_each_value",
+    "test_index_answers.py::test_a_publish_that_is_killed",
+    f"{OF_SERIES[0]}test_any_series[plain]",
+)
+COSTLY = (*INTERPOSED, *IN_A_STORE, ON_SPARK, "test_process.py::", "test_scale.py::", "test_depth.py::", *LONG, ENDS)
 
 
 def _is_costly(test: str) -> bool:
