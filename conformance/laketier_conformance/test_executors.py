@@ -37,21 +37,21 @@ OF_TASKS = "metadata that executors read"
 
 
 @pytest.fixture(scope="module")
-def workers(format_name: str) -> Iterator[list[Child]]:
-    """Not those of `Children`, which end with each test. They know one format alone."""
-    alive: list[Child] = []
+def workers() -> Iterator[dict[str, Child]]:
+    """By format, in a run of several. Not those of `Children`, which end with each test."""
+    alive: dict[str, Child] = {}
     yield alive
-    for child in alive:
+    for child in alive.values():
         child.stop()
 
 
 @pytest.fixture
-def interpreter(format_name: str, workers: list[Child]) -> Child:
+def interpreter(format_name: str, workers: dict[str, Child]) -> Child:
     """One for all of them, as an engine uses a worker for several tasks. Tests come in any order, so there is another
     one after that which ends it. In it no assert checks anything."""
-    if not workers:
-        workers.append(Child.fresh(format_name, "-O"))
-    return workers[0]
+    if format_name not in workers:
+        workers[format_name] = Child.fresh(format_name, "-O")
+    return workers[format_name]
 
 
 def _text(data: bytes) -> str:
@@ -271,11 +271,13 @@ def test_checks_are_made_without_asserts(table: Table, interpreter: Child) -> No
     expect(table.ids, [], "rows after a result was refused by a process that runs with `python -O`")
 
 
-def test_a_process_that_used_a_table_ends(table: Table, interpreter: Child, workers: list[Child]) -> None:
+def test_a_process_that_used_a_table_ends(
+    table: Table, interpreter: Child, workers: dict[str, Child], format_name: str
+) -> None:
     """Neither a thread, a pool nor a loop keeps it alive, and nothing fails as it ends: a job that is done is over."""
     answer = interpreter.ask(table.lake, "imports")
     assert "rows" in answer, f"a process used a table, and ended in an error: {answer}"
-    workers.clear()
+    del workers[format_name]
     code = interpreter.ends_within(ENDS_WITHIN_SECONDS)
     interpreter.stop()
     assert code is not None, f"a process used a table, and goes on {ENDS_WITHIN_SECONDS:.0f} s after it was done"
