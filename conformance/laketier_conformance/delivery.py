@@ -35,11 +35,16 @@ def made_whole(
     after: Sequence[int],
     replay: Callable[[], RoundOutcome],
     cut: str,
+    seen: list[int] | None = None,
 ) -> None:
     """A round of an epoch was cut off. Exactly once: its rows are there with its watermark, or neither is. Idempotent
     upserts: some of them may be there, each once, and the watermark only with all of them. At both levels the replay
-    knows, and after it each row is there once. ``before`` and ``after``: the ids without and with the epoch."""
-    seen = table.ids
+    knows, and after it each row is there once.
+
+    ``before`` and ``after``: the ids without and with the epoch. ``seen``: those that are there, where they were read
+    already.
+    """
+    seen = table.ids if seen is None else seen
     mark = table.watermark()
     landed = mark is not None and mark.token.epoch == epoch
     if table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:

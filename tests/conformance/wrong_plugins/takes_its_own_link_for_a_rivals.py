@@ -14,7 +14,7 @@ from laketier.kit.manifests import ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_a_file_system_is_odd[done-twice]"
-SAYS = "a data file can't be read, because"
+SAYS = "a data file is missing, because"
 
 
 class HastyLog(CrookedLog):

@@ -12,7 +12,7 @@ from laketier import kit
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_a_file_system_is_odd[a-short-write]"
-SAYS = "a data file can't be read, because"
+SAYS = "a data file is damaged, because"
 
 
 class Unbuffered(Writer):
