@@ -3,13 +3,15 @@
 ``spark.sql.execution.arrow.maxBytesPerBatch`` makes Spark recompute the size of the whole batch for every row, unless
 it is the largest int: 3.5 times the CPU. So our own entry points lift it for their work, and bound a batch's bytes by
 rows per batch from the schema's width instead. Columns whose width no schema tells (binary) keep Spark's own bound:
-there the cost per row is small beside the row.
+there the cost per row is small beside the row. Texts are taken for short, and their rows for fewer: Arrow ends at 2 GiB
+of text in a batch, which is 128 KiB a row. A bound of bytes that the user set is kept: by rows where the width is
+known, and by Spark where it is not.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -30,6 +32,7 @@ ADVICE = (
 
 _TARGET_BYTES = 64 * 1024 * 1024
 _MOST_ROWS = 65_536
+_MOST_TEXTS = 16_384
 _FEWEST_ROWS = 256
 _STRING_BYTES = 512
 _LIST_ITEMS = 128
@@ -38,17 +41,20 @@ _LIST_ITEMS = 128
 @dataclass(frozen=True)
 class BatchLimits:
     """The settings to make: ``max_records`` rows per batch; ``lift_bytes`` says whether the rows bound the bytes
-    enough."""
+    enough. ``width``: the bytes of a row, as far as the types tell; None where they don't."""
 
     max_records: int
     lift_bytes: bool
+    width: int | None
 
 
 def batch_limits(schema: pa.Schema) -> BatchLimits:
     """Rows per batch so that a batch of ``schema`` stays near 64 MB, from the widths that the types tell."""
     width = sum(type_width(f.type) for f in schema) or 1
-    rows = max(_FEWEST_ROWS, min(_MOST_ROWS, _TARGET_BYTES // width))
-    return BatchLimits(rows, lift_bytes=not any(_has_binary(f.type) for f in schema))
+    most = _MOST_TEXTS if any(_has(f.type, _TEXTS) for f in schema) else _MOST_ROWS
+    rows = max(_FEWEST_ROWS, min(most, _TARGET_BYTES // width))
+    known = not any(_has(f.type, _OF_ANY_LENGTH) for f in schema)
+    return BatchLimits(rows, not any(_has(f.type, _BLOBS) for f in schema), width if known else None)
 
 
 def type_width(kind: pa.DataType) -> int:
@@ -67,10 +73,14 @@ def type_width(kind: pa.DataType) -> int:
         return _STRING_BYTES
 
 
-def _has_binary(kind: pa.DataType) -> bool:
-    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind):
-        return True
-    return any(_has_binary(kind.field(i).type) for i in range(kind.num_fields))
+_BLOBS = (pt.is_binary, pt.is_large_binary, pt.is_binary_view)
+_TEXTS = (pt.is_string, pt.is_large_string, pt.is_string_view)
+_OF_ANY_LENGTH = (*_BLOBS, *_TEXTS, pt.is_list, pt.is_large_list, pt.is_map)
+
+
+def _has(kind: pa.DataType, tests: Sequence[Callable[[pa.DataType], bool]]) -> bool:
+    """Whether the type, or one inside of it, is one of those."""
+    return any(test(kind) for test in tests) or any(_has(kind.field(i).type, tests) for i in range(kind.num_fields))
 
 
 @dataclass
@@ -115,6 +125,13 @@ def _apply(spark: SparkSession, session: _Session) -> None:
         return
     lift = all(limits.lift_bytes for limits in session.running)
     rows = min(limits.max_records for limits in session.running)
+    own_bytes = session.before[MAX_BYTES]
+    if own_bytes is not None and own_bytes != str(UNBOUNDED):
+        widths = [limits.width for limits in session.running]
+        if own_bytes.isdecimal() and None not in widths:
+            rows = min(rows, *(max(1, int(own_bytes) // width) for width in widths if width))
+        else:
+            lift = False
     own = session.before[MAX_RECORDS]
     if own is not None and 0 < int(own) < rows:
         rows = int(own)
