@@ -38,6 +38,9 @@ and a day before 1582 is the day that was written. Before 4.3 Spark has no `igno
 it."""
 
 
+_MOVES_INT96 = "spark.sql.parquet.int96TimestampConversion"
+
+
 def read(
     spark: SparkSession,
     config: LakeConfig | Mapping[str, Any],
@@ -56,7 +59,7 @@ def read(
     filters = tuple(filters)
     source = open_source(config)
     planned = plan_scan(source, scan_request(config, columns, filters))
-    plain, others = _parted(planned)
+    plain, others = _parted(planned, moves_int96=spark.conf.get(_MOVES_INT96) == "true")
     if plain is not None and not others.plan.splits:
         df = _native(spark, plain, filters)
     elif plain is not None and planned.schema.names:
@@ -76,12 +79,15 @@ def _narrowest(schema: pa.Schema) -> str:
     return name
 
 
-def _parted(planned: Scan) -> tuple[ScanPlan | None, Scan]:
+def _parted(planned: Scan, *, moves_int96: bool) -> tuple[ScanPlan | None, Scan]:
     """The part of a plan whose rows Spark's own Parquet reader gives unchanged, and the rest. None for no such part,
-    but for a plan without splits, which is one."""
+    but for a plan without splits, which is one. ``moves_int96``: whether the session takes moments of INT96 for local
+    ones, for which Spark's reader has no option of its own."""
     plan = planned.plan
     plain = tuple(split for split in plan.splits if _is_plain(split))
     if (plan.splits and not plain) or not all(_is_native_type(field.type) for field in plan.schema):
+        return None, planned
+    if moves_int96 and plan.splits and any(_has_moments(field.type) for field in plan.schema):
         return None, planned
     rest = tuple(split for split in plan.splits if not _is_plain(split))
     return replace(plan, splits=plain), replace(planned, plan=replace(plan, splits=rest))
@@ -114,6 +120,12 @@ def _is_native_type(kind: pa.DataType) -> bool:
         or pt.is_boolean(kind)
         or pt.is_date32(kind)
     )
+
+
+def _has_moments(kind: pa.DataType) -> bool:
+    if pt.is_timestamp(kind):
+        return kind.tz is not None
+    return any(_has_moments(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _quoted(name: str) -> str:
