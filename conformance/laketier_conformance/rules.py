@@ -254,6 +254,12 @@ RULES = (
         ("test_state.py",),
     ),
     Rule(
+        "dropped",
+        "A table that somebody drops is gone for who looks at it meanwhile, and never damaged.",
+        _STATE,
+        ("test_dropped.py::test_a_table_is_dropped_beside_a_look",),
+    ),
+    Rule(
         "scan",
         "A plan reads exactly the rows of one snapshot, in the columns and up to the limit that were asked for.",
         _SOURCE,

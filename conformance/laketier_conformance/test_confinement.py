@@ -13,7 +13,17 @@ from typing import Any
 import pytest
 
 from laketier.maintenance.orphans import collect_orphans, list_orphans
-from laketier.spi import Feature, LaketierError, PartitionField, Refused, WriteMode, WriteResult, unpack
+from laketier.spi import (
+    Conflict,
+    Feature,
+    LaketierError,
+    PartitionField,
+    Refused,
+    UnknownOutcome,
+    WriteMode,
+    WriteResult,
+    unpack,
+)
 from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, refused, told
@@ -98,6 +108,28 @@ def test_a_forged_result_is_not_published(table: Table, around: Surroundings | N
         RoundOutcome.PUBLISHED,
         "the outcome of the next round after forged results were refused",
     )
+
+
+@pytest.mark.needs(Feature.OVERWRITE)
+def test_an_overwrite_gets_what_was_staged_to_append(table: Table) -> None:
+    """No writer makes such a result for it. Its rows take the place of all others, as those of any result do; or it is
+    refused, nothing changes, and no error tells of a race: a round is tried again then, and this one is as it is."""
+    table.append(0)
+    committer = table.committer(WriteMode.OVERWRITE)
+    state, staged = committer.open(), table.staged(ids_of(1))
+    said = "a result that was staged to append is published by an overwrite"
+    expected = ids_of(1)
+    try:
+        committer.publish(state, [staged], None)
+    except (Conflict, UnknownOutcome) as error:
+        pytest.fail(f"{said}: expected its rows, or a refusal, and found an error that tells of a race: {told(error)}")
+    except LaketierError:
+        expected = ids_of(0)
+    except Exception as error:  # noqa: BLE001 - reported
+        pytest.fail(f"{said}: expected its rows, or a refusal, and found no error of laketier's: {told(error)}")
+    committer.close()
+    expect(table.ids, expected, f"{said}: rows")
+    expect(table.append(1, ids_of(2)).outcome, RoundOutcome.PUBLISHED, f"{said}: the outcome of the next round")
 
 
 def of_others(around: Surroundings | None, staged: WriteResult, *others: WriteResult) -> list[str]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
+from typing import Any
 
 import pytest
 
 from laketier.kit import failpoints
-from laketier.spi import Feature, LaketierError, TableNotFound, Watermark
+from laketier.spi import Feature, LaketierError, TableNotFound, Watermark, new_attempt_id
+from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
 from laketier_conformance.lake import Lake, ids_of, token
 from laketier_conformance.operations import went_well
+from laketier_conformance.outside import local_folder
 
 _STEPS = 3
 """At most so many, where not all are asked for."""
@@ -81,6 +85,63 @@ def _publish(lake: Lake, name: str, at: Callable[[str], None]) -> None:
     with failpoints.observed(at):
         committer.publish(state, [staged], Watermark(token(1), "c"))
     committer.close()
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+@pytest.mark.parametrize("what", ["driver", "state", pytest.param("history", marks=pytest.mark.needs(Feature.HISTORY))])
+def test_a_table_is_dropped_beside_a_look(
+    what: str,
+    lake: Lake,
+    looks: Callable[[], AbstractContextManager[Looks]],
+    children: Callable[[int], list[Child]],
+    unproven: Callable[[str, str], None],
+    pytestconfig: pytest.Config,
+) -> None:
+    """Whoever asks what a table tells gets what was there before the drop, or is told that there is no such table: no
+    file of it was lost, and who looks for damage, or for a backup, looks in vain. Whether a commit landed may be
+    unknown. A lock may keep the drop out."""
+    _drop_one(lake)
+    beside = lake.create(name="db.beside")
+    if what == "history":  # a format without it refuses here
+        beside.history.snapshots(1)
+    if local_folder(beside.info.location) is None:
+        unproven("drops that come before looks", "the table is in no local folder")
+        return
+    most, draw = -(-pytestconfig.getoption("lake_steps") // 2), pytestconfig.getoption("lake_seed")
+    gone = ("TableNotFound", "UnknownOutcome") if what == "driver" else ("TableNotFound",)
+    with looks() as looked:
+        asked = _made_to_be_asked(lake, what)
+        looked.ask("tell", **asked)  # what is done the first time only
+        each = firsts_and_lasts(looked.ask("tell", **asked).steps)
+        for at in spread(len(each), most, draw):
+            asked = _made_to_be_asked(lake, what)
+            wanted = answer_of(lake, {"do": "tell", **asked})
+            others: list[Child] = []
+            run = looked.ask("tell", at=each[at], meanwhile=partial(_drop_meanwhile, others, lake, children), **asked)
+            for other in others:
+                other.answer()  # a lock may have kept it out for too long
+                other.stop()
+            answer = run.answer or {"failed": "its process died"}
+            assert answer == wanted or answer.get("refused") in gone, (
+                f"{looked.told(run, 'somebody dropped the table before')}, by who asks for its {what}: expected "
+                f"{wanted} as before, or {' or '.join(gone)}, found {answer}"
+            )
+
+
+def _made_to_be_asked(lake: Lake, what: str) -> dict[str, Any]:
+    with suppress(TableNotFound):
+        lake.storage.catalog().drop_table(lake.table("db.t").path)
+    table, commit = lake.create(), new_attempt_id()
+    committer = table.committer(commit_id=commit)
+    committer.publish(committer.open(), [table.staged(ids_of(0))], Watermark(token(0), commit))
+    committer.close()
+    return {"table": "db.t", "what": what, "commit": commit}
+
+
+def _drop_meanwhile(others: list[Child], lake: Lake, children: Callable[[int], list[Child]]) -> None:
+    others += children(1)
+    others[-1].begin(lake, "drop", table="db.t")
+    others[-1].answers_within(PATIENCE_SECONDS)
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     Expiry,
     Feature,
     FeatureNotSupported,
@@ -119,6 +120,31 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
                 table.changes.plan(start, latest, skip_changes=skipping)
     listed = {line.snapshot_id for line in table.history.snapshots(20)}
     expect(listed & ended, set(), "snapshots that are listed, and have expired")
+
+
+def test_what_ended_stays_so(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
+    """Whatever is committed next: its files are gone, and who opens it would find them missing."""
+    if not snapshots:
+        return
+    order = list(snapshots)
+    earliest = _expire(table, keep=1).earliest
+    ended = order[: order.index(earliest)] if earliest in order else order[:-1]
+    commits: dict[str, Callable[[], object]] = {
+        "an append": lambda: table.append(5, ids_of(6)),
+        "an overwrite": lambda: table.round(token(6), [ids_of(7)], WriteMode.OVERWRITE),
+    }
+    if table.lake.declares(Feature.ADD_COLUMN):
+        commits["a new column"] = lambda: table.lake.storage.catalog().alter_table(
+            table.path, [AddColumn(pa.field("extra", pa.int64()))]
+        )
+    for what, commit in commits.items():
+        commit()
+        for snapshot in ended:
+            said = f"all but one snapshot expired, {what} came, and snapshot {snapshot} is planned, which had ended"
+            with refused(SnapshotNotFound, said):
+                table.source.plan(ScanRequest(snapshot_id=snapshot))
+        listed = {line.snapshot_id for line in table.history.snapshots(20)}
+        expect(listed & set(ended), set(), f"snapshots that are listed after {what}, and had expired before")
 
 
 def test_what_only_ended_snapshots_needed_is_gone(table: Table, snapshots: Mapping[int, pa.Table]) -> None:

@@ -88,8 +88,27 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
             f"{'a refusal' if ids is None else ids}, where {whole} was committed, and the watermark is "
             f"{'refused' if epoch is None else 'not there' if epoch == -1 else f'of epoch {epoch}'}, where it was of 2"
         )
+        _tells_what_a_fresh_state_does(table, f"{name} is {harm}")
         restore(root, after)
     expect(table.ids, whole, "the files are back as they were, and so are the rows")
+
+
+def _tells_what_a_fresh_state_does(table: Table, said: str) -> None:
+    """A state is as old as the handle of its table, and fresh without one. Of a table that was loaded just now, both
+    tell the same epoch, or both refuse."""
+    try:
+        loaded = table.info
+    except LaketierError:
+        return
+    found = []
+    for info in (loaded, loaded.with_handle(None)):
+        try:
+            mark = table.lake.storage.state(info).watermark("p")
+            found.append(f"epoch {-1 if mark is None else mark.token.epoch}")
+        except LaketierError as error:
+            found.append(f"a refusal, {type(error).__name__}")
+    with_it, fresh = found
+    expect(with_it, fresh, f"{said}, and the state of the table that is loaded then tells what a fresh state does")
 
 
 def test_a_file_of_another_table_lies_in_its_place(lake: Lake, unproven: Callable[[str, str], None]) -> None:

@@ -22,6 +22,7 @@ import conformance_pages
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = (
     "test_answers.py::",
+    "test_dropped.py::test_a_table_is_dropped_beside_a_look",
     "test_effects.py::",
     "test_executors.py::test_an_executor_opens_no_metadata",
     "test_summaries.py::",

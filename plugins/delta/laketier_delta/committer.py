@@ -22,6 +22,7 @@ from laketier.spi import (
     LakeCommitResult,
     LakeCommitter,
     RolledBack,
+    TableNotFound,
     TableState,
     UnknownOutcome,
     Watermark,
@@ -34,7 +35,7 @@ from laketier.spi import (
 )
 from laketier_delta.altering import entry_identity, make_durable, refuse_alone
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, HORIZON, PIPELINE, PUBLISH, DeltaLog
-from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped
+from laketier_delta.engine import arrow_schema, has_log, open_table, panics_as_errors, refuse_dropped
 from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
@@ -125,7 +126,12 @@ class DeltaTableState(TableState):
                 why="some of its transactions were removed or expired",
                 fix="Check which epochs are in the table, then run `laketier pipeline adopt`.",
             )
-        watermark = self.records.get(pipeline, pointer)
+        try:
+            watermark = self.records.get(pipeline, pointer)
+        except CorruptTable as error:
+            if has_log(self.location.filesystem, self.location.root):
+                raise
+            raise TableNotFound("the table was dropped meanwhile", where=self.location.uri) from error
         if (watermark.token.epoch, watermark.token.fence) != (epoch, fence):
             raise CorruptTable(
                 f"pipeline {pipeline!r} is at epoch {epoch}, fence {fence}, and its record says epoch "

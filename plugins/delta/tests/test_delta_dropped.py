@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from laketier.spi import Conflict
+from laketier.spi import Conflict, CorruptTable, TableNotFound
 
 
 def during(monkeypatch: pytest.MonkeyPatch, method: str, others: Callable[[], object]) -> None:
@@ -44,6 +44,20 @@ def test_a_commit_leaves_no_entry(lake: Any, support: Any, monkeypatch: pytest.M
     else:
         lake.create()
         assert support.values(lake.read()) == []
+
+
+def test_a_record_that_a_drop_took_is_not_lost(lake: Any, support: Any) -> None:
+    """No backup brings back the watermarks of a table that somebody dropped since it was loaded."""
+    lake.create()
+    lake.epoch(0, support.ids(1))
+    state = lake.committer().open()
+    for record in Path(lake.uri, "_laketier").rglob("*.json"):
+        record.rename(record.with_suffix(".away"))
+    with pytest.raises(CorruptTable, match="it is missing"):
+        state.watermark("p")
+    lake.storage.catalog().drop_table(support.PATH)
+    with pytest.raises(TableNotFound, match="the table was dropped meanwhile"):
+        state.watermark("p")
 
 
 def test_a_commit_makes_no_checkpoint_before_it_landed(

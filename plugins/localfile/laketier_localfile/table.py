@@ -27,6 +27,7 @@ from laketier.spi import (
     StagedFile,
     StagedFileLost,
     TableDescriptor,
+    TableNotFound,
     UnsafeTable,
     WriteResult,
 )
@@ -169,8 +170,12 @@ def _replaced(path: str, why: str) -> StagedFileLost:
 
 
 def refuse_several_devices(location: Path) -> None:
-    """Raise `UnsafeTable` when the table's own folders are on several file systems: files could not be moved."""
-    device = os.stat(location).st_dev
+    """Raise `UnsafeTable` when the table's own folders are on several file systems: files could not be moved. Raises
+    `TableNotFound` where its folder is gone, as somebody dropped it since it was looked at."""
+    try:
+        device = os.stat(location).st_dev
+    except FileNotFoundError as error:
+        raise TableNotFound("the table was dropped meanwhile", where=str(location)) from error
     for name in sorted(LAYOUT.own_folders):
         try:
             other = os.stat(location / name).st_dev
