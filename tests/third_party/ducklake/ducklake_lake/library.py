@@ -78,7 +78,7 @@ class Lake:
         name = engine.attach(draft.file, f"DATA_PATH {literal(f'{self.folder}/data/')}")
         try:
             with engine.connection.cursor() as cursor:
-                session = Session(cursor, name)
+                session = Session(cursor, name, self.folder)
                 session.run("BEGIN")
                 session.run(f"CREATE SCHEMA {name}.{OWN}")
                 session.run(
@@ -99,10 +99,11 @@ class Lake:
 
 @dataclass(frozen=True)
 class Session:
-    """SQL on one lake, whose name in SQL is `lake`."""
+    """SQL on one lake, whose name in SQL is `lake`. ``folder``: where it is now."""
 
     cursor: duckdb.DuckDBPyConnection
     lake: str
+    folder: Path
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self.cursor.execute(sql, list(values)).fetchall()
@@ -161,7 +162,7 @@ class _Engine:
             lake.users += 1
         try:
             with self.connection.cursor() as cursor:
-                yield Session(cursor, lake.name)
+                yield Session(cursor, lake.name, file.parent)
         finally:
             with self.lock:
                 lake.users -= 1
@@ -181,7 +182,9 @@ class _Engine:
         # For its path alone, where the system has that: to close another one ends the locks that this process has.
         held = os.open(file, getattr(os, "O_PATH", os.O_RDONLY))
         try:
-            lake = _Attached(self.attach(file, "CREATE_IF_NOT_EXISTS false"), held)
+            # The catalog names the folder in which it was made. A lake that was moved or copied has its own files.
+            here = f"DATA_PATH {literal(f'{file.parent}/data/')}, OVERRIDE_DATA_PATH true"
+            lake = _Attached(self.attach(file, f"CREATE_IF_NOT_EXISTS false, {here}"), held)
         except BaseException:
             os.close(held)
             raise

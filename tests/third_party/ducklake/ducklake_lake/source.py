@@ -32,10 +32,14 @@ def naming_damaged_files(where: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Place:
-    """What `read` needs."""
+    """What `read` needs. ``first`` and ``last``: numbers of rows, which they keep when a merge puts another file in the
+    place of theirs, also in the snapshots that there are."""
 
     snapshot: int
     filename: str
+    rows: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,13 @@ class Source(spi.LakeSource):
             self.lake.transaction() as session,
             naming_damaged_files(self.table.location),
         ):
+            rows = at(session, self.table.path, version.number)
             counted = session.run(
-                f"SELECT filename, count(*) FROM {at(session, self.table.path, version.number)} GROUP BY 1 ORDER BY 1"
+                f"SELECT filename, count(*), min(rowid), max(rowid) FROM {rows} GROUP BY 1 ORDER BY 1"
             )
         splits = [
-            spi.LakeSplit(index=index, rows=rows, payload=Place(version.number, filename))
-            for index, (filename, rows) in enumerate(counted)
+            spi.LakeSplit(index=index, rows=count, payload=Place(version.number, filename, count, *ends))
+            for index, (filename, count, *ends) in enumerate(counted)
         ]
         return spi.ScanPlan(
             snapshot_id=version.number,
@@ -77,10 +82,15 @@ class Source(spi.LakeSource):
         with found(self.lake, self.table.path), self.lake.transaction() as session:
             if (there := look_up(session, self.table.path, place.snapshot)) is None or there[0] != self._identity:
                 raise self._expired(place.snapshot)
-            query = f"SELECT {columns} FROM {at(session, self.table.path, place.snapshot)} WHERE filename = ?"
+            rows = f"FROM {at(session, self.table.path, place.snapshot)}"
+            which, values = "filename = ?", [place.filename]
             with naming_damaged_files(place.filename):
-                rows = session.cursor.execute(query, [place.filename]).to_arrow_reader(BATCH_ROWS)
-                for batch in rows:
+                if not session.run(f"SELECT 1 {rows} WHERE filename = ? LIMIT 1", values):
+                    which, values = "rowid BETWEEN ? AND ?", [place.first, place.last]
+                    if session.run(f"SELECT count(*) {rows} WHERE {which}", values) != [(place.rows,)]:
+                        raise self._expired(place.snapshot, "its files were merged")
+                query = f"SELECT {columns} {rows} WHERE {which}"
+                for batch in session.cursor.execute(query, values).to_arrow_reader(BATCH_ROWS):
                     yield kit.conform(batch.select(schema.names), schema)
 
     @property
@@ -98,9 +108,9 @@ class Source(spi.LakeSource):
             raise self._expired(request.snapshot_id)
         return version
 
-    def _expired(self, number: int) -> spi.SnapshotNotFound:
+    def _expired(self, number: int, why: str = "it never was, or it has expired") -> spi.SnapshotNotFound:
         return spi.SnapshotNotFound(
             f"there is no snapshot {number} of {self.table.path}",
             where=str(self.lake.file),
-            why="it never was, or it has expired",
+            why=why,
         )

@@ -30,17 +30,16 @@ class Version:
 def look_up(session: Session, path: spi.TablePath, number: int) -> tuple[str, int, str] | None:
     """The identity, the library's own number, and the folder of a table. None if there is no such table or snapshot."""
     rows = session.run(
-        f"""SELECT t.table_uuid, t.table_id, s.path, t.path, m.value
+        f"""SELECT t.table_uuid, t.table_id, s.path, t.path
             FROM {session.catalog("ducklake_table")} t JOIN {session.catalog("ducklake_schema")} s USING (schema_id)
             JOIN {session.catalog("ducklake_snapshot")} n ON n.snapshot_id = $1
-            JOIN {session.catalog("ducklake_metadata")} m ON m.key = 'data_path'
             WHERE s.schema_name = $2 AND t.table_name = $3
             AND t.begin_snapshot <= $1 AND coalesce(t.end_snapshot > $1, true)
             AND s.begin_snapshot <= $1 AND coalesce(s.end_snapshot > $1, true)""",
         (number, path.database, path.table),
     )
-    for identity, table_id, schema_folder, folder, root in rows:
-        return identity, table_id, f"{root}{schema_folder}{folder}".rstrip("/")
+    for identity, table_id, schema_folder, folder in rows:
+        return identity, table_id, f"{session.folder}/data/{schema_folder}{folder}".rstrip("/")
     return None
 
 
