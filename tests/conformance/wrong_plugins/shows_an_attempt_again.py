@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from sqlite_lake.catalog import State
 from sqlite_lake.plugin import Committer, Factory, SqlitePlugin, Storage
 
 from laketier import spi
@@ -25,6 +27,9 @@ class KeepingCommitter(Committer):
         for path, rows in staged.items():
             path.write_bytes(rows)
         return done
+
+    def _refuse_named(self, sql: Any, state: State, results: Sequence[spi.WriteResult]) -> None:
+        pass
 
 
 class KeepingFactory(Factory):
