@@ -162,7 +162,8 @@ def caught(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         tests.append(test if len(offers) == 1 else f"{function}[{name}" + (f"-{parameters}" if bracket else "]"))
     harnesses = {name: f"{wrong}:Harness" for name, wrong in offers.items() if _has_harness(FOLDER / f"{wrong}.py")}
     run = suite_in(tmp_path_factory.mktemp("wrong"))
-    arguments = [*_lanes(tests), *EACH_STEP]
+    # Each fails, and pytest reads the code of each call anew to show it.
+    arguments = [*_lanes(tests), *EACH_STEP, "--tb=native"]
     return run(",".join(offers), tests, offers=offers, harnesses=harnesses, arguments=arguments)
 
 
