@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_an_error_of_an_effect_is_no_conflict[error]"
-SAYS = "commits of one publish"
+SAYS = "and no other commit came: publish said OutsideTable"
 
 
 class EagerCommitter(kit.ManifestCommitter):
