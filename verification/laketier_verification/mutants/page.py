@@ -43,11 +43,22 @@ run, and about 110 mutants of expiry and of storage that lets a name be taken tw
 **Seed 17 was not finished**: of 59 mutants drawn at commit 2a57948a the suite noticed at least 32 (54 %), and our own
 tests 13 more (76 %).
 
-Seed 223 was drawn before anybody looked at its mutants, after those that seeds 67 and 89 left had been read. It met 690
-tests of 22 files, on Feather and on localfile with all that it may ask of the kit, and five more: 27 of 40 is what the
-suite notices at least. The intervals of seeds 43 to 223 overlap: no gain is shown. All 13 that are left count. But for
-those five tests they have not met the files on orphans, effects, races, operations, syncs, stores and depth. By
-reading, three only take longer.
+Seed 223 was drawn before anybody looked at its mutants, after those that seeds 67 and 89 left had been read. It met
+690 tests of 22 files, on Feather and on localfile with all that it may ask of the kit, and five more, which noticed
+27. Of the 13 that were left, four are noticed by tests of the suite that were there: expired snapshots that the next
+commit brings back, orphans that are young, and orphans that are gone and not told of, by files that had not been
+asked; and a rollup that forgets which older files are gone, which another mutant had hidden. So 31 of 40 is what the
+suite notices at least. The intervals of seeds 43 to 223 overlap: no gain is shown.
+
+**The sample is not finished**: nine have not met all files. Of these, three are noticed by new tests, as runs of
+these alone have shown, and the row does not count them: a table that is dropped is told as damaged, the handle of a
+table that was taken back tells of it as if it were whole, and a final refusal is told as a race. The first of these
+tests found bugs of Delta and localfile. By reading, a suite that knows no format asks nothing of the other six: who
+opens files by their paths in a store; a bound of what a process keeps of large documents; a known version that is
+always looked up anew; a manifest that is read once more, or is another one than was asked for, which no format does;
+and a partition's value that is no text, in a document of another program. Our own tests notice all nine. So none of
+them is argued, though three seemed to change nothing at first sight: a disk that dates to the second, and our own
+tests, say otherwise.
 
 Of the survivors of seeds 67 and 89 that nobody had argued, four are noticed now, as runs of these alone have shown: a
 sync and the size of a staged file by tests that had not been asked, a commit whose name was free in the middle of a
