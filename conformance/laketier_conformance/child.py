@@ -23,6 +23,7 @@ from laketier.spi import (
     AddColumn,
     Conflict,
     LaketierError,
+    NotBegun,
     PartitionField,
     Refused,
     TableDescriptor,
@@ -134,7 +135,8 @@ def _replace(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
 
 def _publish(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """One bare publish of a message, without the loop, and without a pipeline for a ``batch``. ``certain``: whether its
-    error says that nothing landed."""
+    error says that another commit or a refusal kept it out. ``absent``: whether it says that nothing landed, for
+    whatever reason."""
     table = lake.table(request["table"])
     if request.get("interrupted"):  # a process in the background may ignore it
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -145,7 +147,9 @@ def _publish(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
             mark = None if request.get("batch") else Watermark(token(request["epoch"]), request["commit"])
             committer.publish(state, [staged], mark)
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
-        return {"failed": f"{type(error).__name__}: {error}", "certain": isinstance(error, Conflict | Refused)}
+        certain = isinstance(error, Conflict | Refused)
+        absent = certain or isinstance(error, NotBegun)
+        return {"failed": f"{type(error).__name__}: {error}", "certain": certain, "absent": absent}
     return {"published": request["epoch"]}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from laketier.spi import DeliveryLevel, LaketierError
+from laketier.spi import DeliveryLevel, LaketierError, new_attempt_id
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Table, ids_of
@@ -17,6 +18,17 @@ def round_of(epoch: int) -> dict[str, Any]:
     return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
 
 
+def publish_of(table: Table, epoch: int) -> dict[str, Any]:
+    """The request to another process for a bare publish of an epoch, whose rows are staged here."""
+    message = base64.b64encode(table.stage(ids_of(epoch))).decode()
+    return {"do": "publish", "table": "db.t", "epoch": epoch, "commit": new_attempt_id(), "message": message}
+
+
+def ids_until(epochs: int) -> list[int]:
+    """Those of so many epochs of one task."""
+    return [i for epoch in range(epochs) for i in ids_of(epoch)]
+
+
 def own(found: Sequence[int], whole: Sequence[int]) -> str:
     """For a message: whether a publish that was told of a conflict had met its own commit."""
     if found != whole:
@@ -25,6 +37,16 @@ def own(found: Sequence[int], whole: Sequence[int]) -> str:
         ". Its own rows are there: a step that is done again, or a request that is sent again, finds what it did the "
         "first time, so 'exists', a taken version or 412 is then no Conflict. Let the first error pass, or look whose "
         "it is"
+    )
+
+
+def not_absent(answer: Mapping[str, Any], ids: Sequence[int], found: Sequence[int], told: str) -> None:
+    """A bare publish of ``ids`` did not say that nothing of it landed, where rows of it are among those ``found``."""
+    there = sorted({*ids} & {*found})
+    assert not (there and answer.get("absent")), (
+        f"{told}: publish said {answer['failed']}, by which it is certain that nothing of it landed, and {there} are "
+        "there. What may have landed is an unknown outcome: neither the effect, nor what follows it, stands under "
+        "`before_effect`"
     )
 
 

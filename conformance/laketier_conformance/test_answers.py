@@ -8,25 +8,19 @@ format that asks no server has nothing to interpose, and the report tells that.
 
 from __future__ import annotations
 
-import base64
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from laketier.spi import DeliveryLevel, new_attempt_id
-from laketier_conformance.delivery import made_whole, own
+from laketier.spi import DeliveryLevel
+from laketier_conformance.delivery import ids_until, made_whole, not_absent, own, publish_of, round_of
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.answers import NOWHERE, Answers, Asking
 from laketier_conformance.interposed.runs import spread
 from laketier_conformance.interposed.wire import HOWS, LATE
 from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.operations import OPERATIONS, Asked, Operation, went_well
-
-
-def _expected(epochs: int) -> list[int]:
-    return sorted(i for epoch in range(epochs) for i in ids_of(epoch))
 
 
 def _faults(whole: Asking, config: pytest.Config) -> Iterator[tuple[int, str]]:
@@ -43,15 +37,14 @@ def test_an_answer_to_a_round(table: Table, answers: Answers | None, pytestconfi
     """Its rows are there once, whatever it was told; and it was told the truth."""
     if answers is None:
         return
-    request: dict[str, Any] = {"do": "round", "table": "db.t", "pipeline": "p"}
-    whole = answers.run(at=NOWHERE, epoch=0, tasks=[ids_of(0)], **request)
+    whole = answers.run(at=NOWHERE, **round_of(0))
     for epoch, (at, how) in enumerate(_faults(whole, pytestconfig), start=1):
-        asking = answers.run(at=at, how=how, epoch=epoch, tasks=[ids_of(epoch)], **request)
+        asking = answers.run(at=at, how=how, **round_of(epoch))
         told = answers.told(asking, at, how)
         assert asking.answer is not None, f"{told}: the process died"
         if went_well(asking.answer):
-            expect(table.ids, _expected(epoch + 1), f"{told}: the round was acknowledged, and the rows")
-        before, after = _expected(epoch), _expected(epoch + 1)
+            expect(table.ids, ids_until(epoch + 1), f"{told}: the round was acknowledged, and the rows")
+        before, after = ids_until(epoch), ids_until(epoch + 1)
         made_whole(table, epoch, before, after, lambda: table.append(epoch).outcome, told)  # noqa: B023 - called at once
 
 
@@ -59,15 +52,14 @@ def test_an_answer_to_a_publish_is_no_conflict(
     table: Table, answers: Answers | None, pytestconfig: pytest.Config
 ) -> None:
     """Nobody else commits. So publish answers and has landed, or raises an error from which nobody can tell: a conflict
-    or a refusal would say that its files may be deleted."""
+    or a refusal would say that its files may be deleted. Before its effect it may say that this has not begun, and then
+    nothing is there."""
     if answers is None:
         return
     exactly_once = table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
 
     def publish(epoch: int, at: int, how: str) -> Asking:
-        message = base64.b64encode(table.stage(ids_of(epoch))).decode()
-        commit = new_attempt_id()
-        return answers.run("publish", at=at, how=how, table="db.t", epoch=epoch, commit=commit, message=message)
+        return answers.run(at=at, how=how, **publish_of(table, epoch))
 
     whole, rows = publish(0, NOWHERE, ""), table.ids
     for epoch, (at, how) in enumerate(_faults(whole, pytestconfig), start=1):
@@ -76,6 +68,7 @@ def test_an_answer_to_a_publish_is_no_conflict(
         assert asking.answer is not None, f"{told}: the process died"
         said, met = asking.answer.get("failed", ""), own(found, rows + ids_of(epoch))
         assert not asking.answer.get("certain"), f"{told}, and no other commit came: publish said {said}{met}"
+        not_absent(asking.answer, ids_of(epoch), found, told)
         landed = {*ids_of(epoch)} <= {*found}
         assert said or landed, f"{told}: publish told of a success, and it did not land: found {found}"
         if exactly_once:

@@ -10,7 +10,7 @@ import pytest
 
 from laketier.kit.failpoints import observed
 from laketier.spi import DeliveryLevel, Feature, NotBegun, ScanRequest, Watermark, WriteResult
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import cause_of, expect
 from laketier_conformance.lake import Lake, Table, ids_of, read_pinned, read_plan, token
 
 AGES = 1 << 50
@@ -58,12 +58,18 @@ def _publish(table: Table, epoch: int, observer: Callable[[str], None]) -> list[
             committer.publish(state, staged, Watermark(token(epoch), f"commit-{epoch}"))
     except _CutOffError:
         pass
-    except NotBegun as error:  # of a step before the commit a format may say so
-        if not isinstance(error.__cause__, _CutOffError):
+    except NotBegun as error:  # of a step before the commit a format may say so, in whatever words of its own
+        if not _is_of_a_cut(error):
             raise
     finally:
         committer.close()
     return staged
+
+
+def _is_of_a_cut(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, _CutOffError):
+        error = cause_of(error)
+    return error is not None
 
 
 def _ending(step: str, by: type[BaseException] = _CutOffError) -> Callable[[str], None]:

@@ -6,17 +6,16 @@ Nobody has to name these steps: the kernel does. Where it can't, these tests are
 
 from __future__ import annotations
 
-import base64
 import errno
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import pytest
 
-from laketier.spi import DeliveryLevel, Feature, new_attempt_id, support_of
+from laketier.spi import DeliveryLevel, Feature, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
-from laketier_conformance.delivery import made_whole, own, round_of
+from laketier_conformance.delivery import ids_until, made_whole, not_absent, own, publish_of, round_of
 from laketier_conformance.expect import expect, told
 from laketier_conformance.interposed.disk import SYNCS, WRITES
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
@@ -42,12 +41,9 @@ RIVALS = 900_000
 PATIENCE_SECONDS = 1.0
 ANSWERS = ("Conflict", "SchemaChanged", "StagedFileLost", "TableChanged", "TableNotFound", "WatermarkLost")
 """Errors that say how the table is. A step that failed does not know."""
+CONTAINED = "both in containers, where each process has the number 1"
 LOST = 0
 """No error of a step: its answer is lost."""
-
-
-def _expected(epochs: int) -> list[int]:
-    return sorted(i for epoch in range(epochs) for i in ids_of(epoch))
 
 
 def _replay(table: Table, epoch: int) -> RoundOutcome:
@@ -56,7 +52,7 @@ def _replay(table: Table, epoch: int) -> RoundOutcome:
 
 def _made_whole(table: Table, epoch: int, told: str, seen: list[int] | None = None) -> None:
     """The epoch is there or not, as the delivery level has it, and the replay knows."""
-    made_whole(table, epoch, _expected(epoch), _expected(epoch + 1), lambda: _replay(table, epoch), told, seen)
+    made_whole(table, epoch, ids_until(epoch), ids_until(epoch + 1), lambda: _replay(table, epoch), told, seen)
 
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
@@ -72,16 +68,16 @@ def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
             f"another version or None, and found rows {seen} where {rows} were before"
         )
         _made_whole(table, epoch, told, seen)
-        known, rows = catalog.table_version(table.path), _expected(epoch + 1)
+        known, rows = catalog.table_version(table.path), ids_until(epoch + 1)
 
 
 def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
     """It stages again, finds its epoch there, and dies while it tidies up."""
     _replay(table, 0)
     for run in killed_at_each(runs, lambda _: round_of(0)):
-        expect(table.ids, _expected(1), f"{runs.told(run, 'killed before')}, in a replay: the rows")
+        expect(table.ids, ids_until(1), f"{runs.told(run, 'killed before')}, in a replay: the rows")
     expect(_replay(table, 1), RoundOutcome.PUBLISHED, "the outcome of the next epoch after replays were killed")
-    expect(table.ids, _expected(2), "rows after the next epoch")
+    expect(table.ids, ids_until(2), "rows after the next epoch")
 
 
 def _stands_for_no_error(answer: dict[str, Any], told: str) -> None:
@@ -101,10 +97,10 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
         _stands_for_no_error(run.answer, told)
         seen: list[int] | None = table.ids
         if "outcome" in run.answer:
-            expect(seen, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows")
+            expect(seen, ids_until(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows")
             if run.decided.call in SYNCS and not cuts.cannot:
                 left, seen = cuts.survivors("db.t", epoch), None
-                expect(left, _expected(epoch + 1), f"{told}: the round was answered, then the power was cut: the rows")
+                expect(left, ids_until(epoch + 1), f"{told}: the round was answered, then the power was cut: the rows")
         _made_whole(table, epoch, told, seen)
 
 
@@ -129,17 +125,15 @@ def test_an_error_of_an_effect_is_no_conflict(
 ) -> None:
     """Each effect of a bare publish fails, each change of a name times out, is denied or is the last thing before
     Ctrl-C, and nobody else commits. So publish answers and has landed, once, or raises an error from which nobody can
-    tell: a conflict or a refusal would say that its files may be deleted. The one that is denied is of no pipeline, as
-    a batch is. Of what is sent the answer is lost, too: a request that is sent again meets its own commit, and is told
-    that the table has moved on. Who is interrupted ends as if he was killed: what has landed stays."""
+    tell: a conflict or a refusal would say that its files may be deleted. Before its effect it may say that this has
+    not begun, and then nothing is there. The one that is denied is of no pipeline, as a batch is. Of what is sent the
+    answer is lost, too: a request that is sent again meets its own commit, and is told that the table has moved on. Who
+    is interrupted ends as if he was killed: what has landed stays."""
     staged: dict[int, list[int]] = {}
 
     def publish(number: int) -> dict[str, Any]:
         staged[number] = ids_of(number)
-        message = base64.b64encode(table.stage(ids_of(number))).decode()
-        commit = new_attempt_id()
-        asked = {"do": "publish", "table": "db.t", "epoch": number, "commit": commit, "message": message}
-        return {**asked, "batch": not known, "interrupted": error == INTERRUPT}
+        return {**publish_of(table, number), "batch": not known, "interrupted": error == INTERRUPT}
 
     rows: list[int] = []
     exactly_once = table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
@@ -152,6 +146,7 @@ def test_an_error_of_an_effect_is_no_conflict(
         whole = rows + staged[number]
         assert not answered.get("certain"), f"{told}, and no other commit came: publish said {said}{own(found, whole)}"
         assert found in (rows, whole) or not exactly_once, f"{told}: a part is there: found {found}"
+        not_absent(answered, staged[number], found, told)
         # Where rows come before the watermark, those of a publish that failed leave with the next one.
         landed = found == whole if exactly_once else {*staged[number]} <= {*found}
         assert said or landed, f"{told}: publish told of a success, and it did not land: found {found}"
@@ -209,7 +204,7 @@ def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interpos
         return {**meanwhile, "contained": True, **round_of(epoch)}
 
     for epoch, run in enumerate(rivalled_at_each(runs, rivalled)):
-        told = runs.told(run, "a rival came before")
+        told = f"{runs.told(run, 'a rival came before')}, {CONTAINED}"
         while rivals:
             rival = rivals.pop()
             answer = rival.answer()
@@ -218,7 +213,7 @@ def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interpos
             assert "outcome" in answer, f"{told}: the rival's round ended with {answer}"
         assert "outcome" in (run.answer or {}), f"{told}: the round ended with {run.answer}"
         seen = table.ids
-        expect([i for i in seen if i < RIVALS], _expected(epoch + 1), f"{told}: rows of the round beside a rival's")
+        expect([i for i in seen if i < RIVALS], ids_until(epoch + 1), f"{told}: rows of the round beside a rival's")
         theirs = [i - RIVALS for i in seen if i >= RIVALS]
         expect(theirs, list(range(came)), f"{told}: rows of the rival")
 
@@ -226,7 +221,7 @@ def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interpos
 def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:
     """Of a pipeline that was started twice, or whose driver was taken for dead: one of the two publishes, wherever the
     other one waits, and that one finds the epoch there. A look at the table that is not made again under the lock lets
-    both pass."""
+    both pass. Both are in containers, as above."""
     twins: list[Child] = []
 
     def twin(epoch: int) -> None:
@@ -239,13 +234,13 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
         return {"meanwhile": lambda: twin(epoch), "contained": True, **round_of(epoch)}
 
     for epoch, run in enumerate(rivalled_at_each(runs, twinned, but=(*SYNCS, *WRITES))):
-        told = runs.told(run, "another driver of the same epoch came before")
+        told = f"{runs.told(run, 'another driver of the same epoch came before')}, {CONTAINED}"
         outcomes = [(run.answer or {}).get("outcome")]
         while twins:
             other = twins.pop()
             outcomes.append(other.answer().get("outcome"))
             other.stop()
-        expect(table.ids, _expected(epoch + 1), f"{told}: rows of an epoch of two drivers, which ended with {outcomes}")
+        expect(table.ids, ids_until(epoch + 1), f"{told}: rows of an epoch of two drivers, which ended with {outcomes}")
 
 
 def _rival(table: Table, children: Take, epoch: int) -> Child:
@@ -267,7 +262,7 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
         _stands_for_no_error(run.answer, told)
         seen = table.ids
         if "outcome" in run.answer:
-            expect(seen, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows")
+            expect(seen, ids_until(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows")
         _made_whole(table, epoch, told, seen)
     if runs.sight.peers and not lost:
         runs.sight.unseen[f"answers of {', '.join(runs.sight.peers)}: none could be taken away"] = None
@@ -278,7 +273,7 @@ def test_a_request_of_a_replay_fails(table: Table, runs: Interposed) -> None:
     _replay(table, 0)
     for run in reset_at_each(runs, lambda _: round_of(0)):
         told = runs.told(run, "a reset of the connection before")
-        expect(table.ids, _expected(1), f"{told}, in a replay: the rows")
+        expect(table.ids, ids_until(1), f"{told}, in a replay: the rows")
         assert run.answer is not None, f"{told}, in a replay: the process died"
         _stands_for_no_error(run.answer, f"{told}, in a replay")
 
@@ -292,5 +287,5 @@ def test_a_file_system_is_odd(table: Table, runs: Interposed, how: Callable[...,
         assert run.answer is not None, f"{told}: the process died"
         seen = table.ids
         if "outcome" in run.answer:
-            expect(seen, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows")
+            expect(seen, ids_until(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows")
         _made_whole(table, epoch, told, seen)

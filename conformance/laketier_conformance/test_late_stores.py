@@ -3,17 +3,16 @@ deletions of which each has an error of its own."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from laketier.maintenance.orphans import list_orphans
-from laketier.spi import Feature, LaketierError, OrphanFile, UnknownOutcome, new_attempt_id
+from laketier.spi import Feature, LaketierError, OrphanFile, UnknownOutcome
 from laketier_conformance.child import answer_of
+from laketier_conformance.delivery import publish_of
 from laketier_conformance.expect import NotShown, expect
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.stored import Stored
@@ -27,16 +26,11 @@ InStore = Callable[[], Stored]
 
 def test_a_put_arrives_late(in_store: InStore, unproven: Callable[[str, str], None]) -> None:
     """Its sender has given up, and finds no object: on a network that does not mean that there will be none. So it is
-    no `Conflict`, whose files are deleted, or staged and published once more."""
+    neither a `Conflict` nor `NotBegun`, whose files are deleted, or staged and published once more."""
     stored = in_store()
     table = stored.lake.create()
     table.append(0)
-
-    def asked(epoch: int) -> dict[str, Any]:
-        message = base64.b64encode(table.stage(ids_of(epoch))).decode()
-        return {"do": "publish", "table": "db.t", "epoch": epoch, "commit": new_attempt_id(), "message": message}
-
-    first = asked(1)
+    first = publish_of(table, 1)
     with recorded(stored.proxy) as sent:
         answer = answer_of(stored.lake, first)
     assert "published" in answer, f"a publish in a store goes well: found {answer}"
@@ -45,13 +39,13 @@ def test_a_put_arrives_late(in_store: InStore, unproven: Callable[[str, str], No
         unproven("puts that arrive late", "a publish puts nothing on a condition")
     expected = ids_of(0) + ids_of(1)
     for epoch, at in enumerate(range(puts), start=2):
-        request = asked(epoch)
+        request = publish_of(table, epoch)
         step = Step(at, Fault.LATE, lasting=True, counts=lambda each: each.is_conditional)
         with stored.proxy.deciding(step):
             answer = answer_of(stored.lake, request)
         stored.proxy.let_arrive()
         landed = _landed(table, request["commit"])
-        assert not (landed and answer.get("certain")), (
+        assert not (landed and answer.get("absent")), (
             f"{step.told}, and so did each that was sent again: the commit is in the table then, and the call had "
             f"ended in {answer['failed']}, which means that nothing of it landed. Where no object is found after a put "
             "without an answer, the outcome is unknown"
