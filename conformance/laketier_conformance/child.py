@@ -77,9 +77,15 @@ def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout)
                 return conversation(lake, request, answers)
             return _REQUESTS[request["do"]](lake, request)
     except LaketierError as error:
-        return {"refused": type(error).__name__, "message": str(error), "because": _causes(error)}
+        return {"refused": _kind(error), "message": str(error), "because": _causes(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
         return {"failed": WRONG[0] if WRONG else f"{type(error).__name__}: {error}", "because": _causes(error)}
+
+
+def _kind(error: LaketierError) -> str:
+    """The error of the contract that it is. A format may have its own below it, which says the same."""
+    ours = (each.__name__ for each in type(error).__mro__ if each.__module__.startswith("laketier."))
+    return next(ours)
 
 
 def _causes(error: BaseException) -> list[str]:
