@@ -108,6 +108,23 @@ def test_a_request_meets_a_fault(how: str) -> None:
     assert wire.requests == [f"PUT /{name} of tcp 127.0.0.1:{port}" for name in ("first", "second", "third")]
 
 
+def test_what_is_done_to_the_server_meanwhile() -> None:
+    """Before the connection is reset, and once. An error of it is for who asked: this thread has nobody to tell."""
+    done: list[str] = []
+
+    def fails() -> None:
+        done.append("crash")
+        raise OSError("no such server")
+
+    for how in (BEFORE, LOST):
+        with upper() as (port, _):
+            wire = Wire((1, how), fails)
+            said = asked(wire, ASKS, port)
+        assert said == f"{SAID['first']} ConnectionResetError {SAID['third']} "
+        assert str(wire.failed) == "no such server"
+    assert done == ["crash", "crash"]
+
+
 OVER_UNIX = """
 import sys
 from laketier_conformance.interposed.supervisor import be_supervised

@@ -74,6 +74,8 @@ class Answers:
             finally:
                 child.stop()
                 wire.close()
+        if wire.failed is not None:
+            raise wire.failed
         self.met += wire.met
         self.unseen.update(wire.unseen)
         return Asking(do, wire.requests, wire.met, answer)

@@ -53,6 +53,8 @@ class Wire:
     meanwhile: Callable[[], object] | None = None
     requests: list[str] = field(default_factory=list)
     met: bool = False
+    failed: Exception | None = None
+    """What ``meanwhile`` raised."""
     unseen: dict[str, None] = field(default_factory=dict)
     """Sentences on faults that could not be made."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -171,7 +173,10 @@ class _Talk(threading.Thread):
 
     def _reset(self) -> bool:
         if self._wire.meanwhile is not None:
-            self._wire.meanwhile()
+            try:
+                self._wire.meanwhile()
+            except Exception as error:  # noqa: BLE001 - who asked gets it: this thread has nobody to tell
+                self._wire.failed = error
         self._client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         return False
 
