@@ -81,17 +81,22 @@ def touched(before: Mapping[str, object], now: Mapping[str, object]) -> list[str
 
 def local_folder(location: str) -> Path | None:
     """Where it is, if it is a path or a `file:` URI of a folder on this machine's disk."""
-    parts = urlsplit(location)
-    if parts.scheme not in ("", "file"):
-        return None
-    path = Path(unquote(parts.path) if parts.scheme else location)
-    return path if path.is_dir() else None
+    path = local_path(location)
+    return path if path is not None and path.is_dir() else None
 
 
 def is_on_disk(location: str) -> bool:
     """Whether it is a path or a `file:` URI of a folder on this machine's disk, or of a file, as a database may be."""
-    parts = urlsplit(location)
-    return parts.scheme in ("", "file") and Path(unquote(parts.path) if parts.scheme else location).exists()
+    path = local_path(location)
+    return path is not None and path.exists()
+
+
+def local_path(location: str) -> Path | None:
+    """That of a path or a `file:` URI. None of a name that a server knows: a folder here may be called like it, and is
+    somebody else's."""
+    if is_behind_a_server(location):
+        return None
+    return Path(location if os.path.isabs(location) else unquote(urlsplit(location).path))
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -102,8 +107,7 @@ def files_below(folder: Path) -> list[Path]:
 def is_behind_a_server(location: str) -> bool:
     """Whether a location is a URL of a server, or a name that a server knows, below which nobody makes a folder: no
     absolute path and no `file:` URI."""
-    scheme = urlsplit(location).scheme
-    return scheme != "file" and (scheme != "" or not os.path.isabs(location))
+    return not os.path.isabs(location) and urlsplit(location).scheme != "file"
 
 
 def sibling(folder: Path, table: str, name: str) -> Path | None:

@@ -3,12 +3,10 @@ the ways in which a warehouse is named."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -25,7 +23,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, goes_well, refused, told
 from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.outside import everything, is_behind_a_server, left_by, local_folder, sibling, touched
+from laketier_conformance.outside import everything, left_by, local_folder, local_path, sibling, touched
 
 NO_FOLDER = "the warehouse is no local folder"
 NOTHING = {"empty": "", "blanks": "  ", "scheme": "file:"}
@@ -40,10 +38,7 @@ def _place(table: Table, name: str) -> Path | None:
 
 def _home(lake: Lake) -> Path | None:
     """The folder that is the warehouse. None where the harness's `setup` gave another name than that of one."""
-    parts = urlsplit(lake.location)
-    if is_behind_a_server(lake.location):
-        return None
-    return Path(unquote(parts.path) if parts.scheme else lake.location)
+    return local_path(lake.location)
 
 
 def _folder(lake: Lake, folder: Path, unproven: Callable[[str, str], None]) -> Path:
@@ -71,30 +66,34 @@ def test_a_table_where_something_else_lies(table: Table, what: str, unproven: Ca
     if place is None:
         unproven("tables where something else lies", "the table is in no local folder of its name")
         return
-    _make_beside(table, place if what == "a file" else place / "notes.txt", place, what)
+    _make_beside(table, "notes", place if what == "a file" else place / "notes.txt", what)
 
 
 def test_a_table_where_a_folder_lies_that_is_called_as_one_of_its_own(
     table: Table, unproven: Callable[[str, str], None]
 ) -> None:
     """Anybody may have a folder `data`. As above."""
-    place, folder = _place(table, "notes"), local_folder(table.info.location)
-    if place is None or folder is None:
+    folder = local_folder(table.info.location)
+    if folder is None:
         unproven("tables where something else lies", "the table is in no local folder of its name")
         return
     table.append(0)
     own = sorted(each.name for each in folder.iterdir() if each.is_dir() and each.name.isalnum())
-    for name in own or ["data"]:
-        _make_beside(table, place / name / "notes.txt", place, f"a folder {name}")
-        shutil.rmtree(place, ignore_errors=True)
+    for number, name in enumerate(own or ["data"]):  # one that can't be dropped is not in the way of the next
+        beside = f"notes{number}"
+        place = _place(table, beside)
+        if place is None:
+            unproven("tables where something else lies", "the table is in no local folder of its name")
+            return
+        _make_beside(table, beside, place / name / "notes.txt", f"a folder {name}")
 
 
-def _make_beside(table: Table, notes: Path, place: Path, what: str) -> None:
-    """Make a table in a ``place`` where ``notes`` of somebody else's lie, and drop it."""
+def _make_beside(table: Table, name: str, notes: Path, what: str) -> None:
+    """Make a table ``db.<name>`` in whose place ``notes`` of somebody else's lie, and drop it."""
     notes.parent.mkdir(parents=True, exist_ok=True)
     notes.write_text("theirs")
-    catalog, path = table.lake.storage.catalog(), TablePath("db", "notes")
-    listed = [str(table.path)]
+    catalog, path, place = table.lake.storage.catalog(), TablePath("db", name), _place(table, name)
+    listed = [*map(str, catalog.list_tables())]
     try:
         table.lake.create(name=str(path)).append(0)
         listed = sorted([*listed, str(path)])
@@ -102,7 +101,7 @@ def _make_beside(table: Table, notes: Path, place: Path, what: str) -> None:
     except (Conflict, UnknownOutcome) as error:
         pytest.fail(f"a table is created where {what} of somebody else's lies: {told(error)}, which tells of a race")
     except LaketierError:
-        if notes != place:
+        if place is not None and notes != place:
             files = [str(each.relative_to(place)) for each in place.rglob("*") if each.is_file()]
             expect(files, [str(notes.relative_to(place))], "what a refused table left in the folder")
     except Exception as error:  # noqa: BLE001 - reported

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from conformance_runs import Run, RunSuite
 from laketier.spi import ConfigError, LaketierError, StorageError
 from laketier_conformance.interposed import why_not
 from laketier_conformance.option_values import why_no_help
+from laketier_conformance.outside import is_on_disk, local_folder
 from laketier_verification.postgresql import binaries
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
@@ -64,6 +67,17 @@ def test_a_warehouse_that_a_server_knows_by_a_name(run_suite: RunSuite) -> None:
     assert not_shown["a table that was moved"] == "the warehouse is no local folder"
     assert not_shown["a warehouse that was moved and a copy of it"] == "the warehouse is no local folder"
     assert not_shown["power-cut"].startswith("the format's harness has no crash")
+
+
+def test_a_folder_that_is_called_as_a_warehouse_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is somebody else's, and the suite would damage files in it."""
+    monkeypatch.chdir(tmp_path)
+    lake = tmp_path / "a lake"
+    lake.mkdir()
+    assert (local_folder("a lake"), is_on_disk("a lake")) == (None, False)
+    for name in (str(lake), lake.as_uri()):
+        assert (local_folder(name), is_on_disk(name)) == (lake, True)
+    assert not is_on_disk(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(
