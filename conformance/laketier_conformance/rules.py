@@ -105,7 +105,13 @@ RULES = (
         "executors",
         "A task works with what it was sent, and loads no metadata of the table.",
         _FACTORY,
-        ("test_executors.py", "test_task_numbers.py"),
+        ("test_executors.py",),
+    ),
+    Rule(
+        "attempts",
+        "The id that an attempt was given tells it from all others: numbers of tasks and processes come again.",
+        _WRITER,
+        ("test_task_numbers.py",),
     ),
     Rule(
         "process",

@@ -113,6 +113,8 @@ def test_a_table_is_dropped_beside_a_look(
         asked = _made_to_be_asked(lake, what)
         looked.ask("tell", **asked)  # what is done the first time only
         each = firsts_and_lasts(looked.ask("tell", **asked).steps)
+        if not each:
+            unproven("drops that come before looks", "who asks looks at no file below the warehouse")
         for at in spread(len(each), most, draw):
             asked = _made_to_be_asked(lake, what)
             wanted = answer_of(lake, {"do": "tell", **asked})

@@ -108,6 +108,8 @@ def _tells_what_a_fresh_state_does(table: Table, said: str) -> None:
         except LaketierError as error:
             found.append(f"a refusal, {type(error).__name__}")
     with_it, fresh = found
+    if all(each.startswith("a refusal") for each in found):  # by whichever error it is told
+        return
     expect(with_it, fresh, f"{said}, and the state of the table that is loaded then tells what a fresh state does")
 
 
