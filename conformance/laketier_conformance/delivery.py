@@ -44,9 +44,9 @@ def not_absent(answer: Mapping[str, Any], ids: Sequence[int], found: Sequence[in
     """A bare publish of ``ids`` did not say that nothing of it landed, where rows of it are among those ``found``."""
     there = sorted({*ids} & {*found})
     assert not (there and answer.get("absent")), (
-        f"{told}: publish said {answer['failed']}, by which it is certain that nothing of it landed, and {there} are "
-        "there. What may have landed is an unknown outcome: neither the effect, nor what follows it, stands under "
-        "`before_effect`"
+        f"{told}: publish said that nothing of it landed, for certain, and {there} are there. What may have landed is "
+        "an unknown outcome: neither the effect, nor what follows it, stands under `before_effect`. It said "
+        f"{answer['failed']}"
     )
 
 

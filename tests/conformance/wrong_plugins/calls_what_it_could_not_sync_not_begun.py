@@ -16,7 +16,7 @@ from laketier.kit.manifests import ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_an_error_of_an_effect_is_no_conflict[error]"
-SAYS = "by which it is certain that nothing of it landed, and ["
+SAYS = "publish said that nothing of it landed, for certain, and ["
 
 
 class HastyLog(CrookedLog):
