@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -32,8 +33,17 @@ def refuse_elsewhere(dataset: LanceDataset, location: str) -> None:
             )
 
 
+_ODD = re.compile(r"(?:^|[/\\])\.{1,2}(?:[/\\]|$)|[\\\x00-\x1f\x7f]")
+"""Steps, in the spellings of which some readers of URLs make steps: a backslash is a slash to Lance where the scheme is
+``file``, and it passes over tabs and ends of lines."""
+
+
 def _is_within(path: str, location: str) -> bool:
+    if path == location:
+        return True
     local = local_path(location)
+    if "://" in path and _ODD.search(unquote(path)):
+        return False
     if local is None:
         return _below(_normal(path), _normal(location))
     if "://" in path:
@@ -49,6 +59,5 @@ def _below(path: str, root: str) -> bool:
 
 
 def _normal(uri: str) -> str:
-    """Without steps up, which an object store takes as names, and other readers as steps."""
     scheme, there, rest = uri.partition("://")
     return f"{scheme.lower()}://{posixpath.normpath(rest)}" if there else posixpath.normpath(uri)

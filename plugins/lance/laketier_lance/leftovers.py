@@ -13,8 +13,10 @@ PLAIN = (DATA, BRANCHES)
 """The folders of Lance's that others may have, too."""
 
 _DATA_FILE = re.compile(
-    r"([01]{24}[0-9a-f]{26}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}-(\d{5,}|empty))\.lance|\.tmp.*|.+\.blob"
+    r"([01]{24}[0-9a-f]{26}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}-(\d{5,}|empty))\.lance|\.tmp.*"
 )
+_BLOB = re.compile(rf"(?:.+/)?{DATA}/[0-9a-f-]+/[^/]+\.blob")
+"""Large values lie in a folder that is called as their data file."""
 _HIDDEN = FOLDERS - {*PLAIN}
 
 
@@ -27,4 +29,4 @@ def _may_be_left(path: str) -> bool:
     *folders, name = path.split("/")
     if not _HIDDEN.isdisjoint(folders):
         return True
-    return DATA in folders and _DATA_FILE.fullmatch(name) is not None
+    return DATA in folders and (_DATA_FILE.fullmatch(name) or _BLOB.fullmatch(path)) is not None

@@ -100,6 +100,15 @@ class _Based:
         ("s3://b/w/t.lance", "s3://b/w/t.lance/tree/x", True),
         ("s3://b/w/t.lance", "S3://b/w/t.lance", True),
         ("s3://b/w/t.lance", "s3://b/w/t.lance/../other.lance", False),
+        ("/w/t.lance", "file:///w/t.lance/x\\..\\..\\other.lance", False),
+        ("/w/t.lance", "file:///w/t.lance/%2E%2e/other.lance", False),
+        ("s3://b/w/t.lance", "s3://b/w/t.lance/", True),
+        ("s3://b/w/t.lance", "s3://b/w/t.lance/tree/a..b", True),
+        ("s3://b/w/t.lance", "s3://b/w/t.lance/%2e%2E/other.lance", False),
+        ("s3://b/w/t.lance", "s3://b/w/t.lance/.%2e", False),
+        ("s3://b/w/t.lance", "s3://b/w/t.lance/.\t./other.lance", False),
+        ("s3://b/w/t.lance", "s3://b/w/t.lance/x\\..\\..\\other.lance", False),
+        ("s3://b/w/../t.lance", "s3://b/w/../t.lance", True),
         ("s3://b/w/t.lance", "s3://c/w/t.lance", False),
         ("s3://b/w/t.lance", "/b/w/t.lance", False),
         ("s3://b/w/t.lance", "file:///etc", False),
@@ -112,6 +121,17 @@ def test_what_lies_within_a_dataset(location: str, path: str, is_within: bool) -
     else:
         with pytest.raises(IncompatibleTable, match=SAYS):
             refuse_elsewhere(based, location)
+
+
+@pytest.mark.parametrize("step", ["x\\..\\..", "%2e%2e", ".\t.", "x/%2E%2e/%2e%2E"])
+def test_no_spelling_of_a_step_leads_out(tmp_path: Path, step: str) -> None:
+    """Each was followed by Lance to the folder beside the dataset."""
+    where = tmp_path / "w/db/t.lance"
+    base = lance.DatasetBasePath(f"file://{where}/{step}/elsewhere", name="o")
+    lance.write_dataset(ROWS, str(where), initial_bases=[base], target_bases=["o"])
+    assert [file for file in tmp_path.rglob("*.lance") if file.is_file() and where not in file.parents]
+    with pytest.raises(IncompatibleTable, match="files of the dataset are elsewhere"):
+        lake(tmp_path / "w").catalog().load_table(TablePath("db", "t"))
 
 
 def test_a_link_within_a_dataset_leads_out(tmp_path: Path) -> None:

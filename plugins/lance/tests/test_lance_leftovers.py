@@ -28,7 +28,15 @@ OURS = (
     "tree/feature/x/data/0101101011010000010101115907574626a2a4e9c5c96fb9ad.lance",
     "_versions/whatever",
 )
-THEIRS = ("data/notes.txt", "data/customers.lance", "data/2026/x.parquet", "tree/oak.txt", "tree/data/oak.txt")
+THEIRS = (
+    "data/notes.txt",
+    "data/customers.lance",
+    "data/2026/x.parquet",
+    "data/photos.blob",
+    "data/0101/17.blob.txt",
+    "tree/oak.txt",
+    "tree/data/oak.txt",
+)
 
 
 def test_what_lance_and_laketier_leave_is_told_from_the_rest() -> None:
