@@ -10,17 +10,23 @@ from pathlib import Path
 from laketier.kit.local_store import files_below
 from laketier_iceberg.writer import attempt_of
 
-_FOLDERS = ("data", "metadata")
-_UNGUESSABLE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NUMBER = r"[0-9][0-9a-z_]*-"
+_ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.]"
+_NAMES = {
+    "data": re.compile(rf"(?:{_NUMBER})+{_ID}.+"),
+    "metadata": re.compile(rf"(?:snap-)?(?:{_NUMBER})*{_ID}.+"),
+}
+"""By folder, the names that writers of Iceberg's give their files. An unguessable id alone tells nothing: the plain
+files of Spark have one, too, and are called ``part-…``."""
 
 
 def foreign_in(place: Path) -> list[str]:
     """What is somebody else's, relative to the place. Raises `OSError`."""
-    return sorted({*os.listdir(place)} - {*_FOLDERS}) or sorted(
-        path for path in files_below(place, _FOLDERS) if not _may_be_left(path)
+    return sorted({*os.listdir(place)} - {*_NAMES}) or sorted(
+        path for path in files_below(place, _NAMES) if not _may_be_left(path)
     )
 
 
 def _may_be_left(path: str) -> bool:
-    """Whatever writes Iceberg's files gives them unguessable names."""
-    return attempt_of(path) is not None or _UNGUESSABLE.search(path.rpartition("/")[2]) is not None
+    names = _NAMES[path.partition("/")[0]]
+    return attempt_of(path) is not None or names.fullmatch(path.rpartition("/")[2]) is not None

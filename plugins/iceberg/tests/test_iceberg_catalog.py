@@ -38,6 +38,7 @@ from laketier.spi import (
     TablePath,
     UnsupportedType,
 )
+from laketier_iceberg.leftovers import foreign_in
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.plugin import IcebergPlugin
 from laketier_iceberg.storage import IcebergStorage
@@ -234,7 +235,21 @@ def test_a_folder_of_another_format_is_refused(storage: Any, warehouse: Path) ->
         storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
 
 
-@pytest.mark.parametrize("name", ["data/notes.txt", "data/2026/x.parquet", "metadata/customers.avro"])
+_ID = "2ff78f99-0e73-49dc-a151-39848808d766"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "data/notes.txt",
+        "data/2026/x.parquet",
+        "metadata/customers.avro",
+        f"data/part-00000-{_ID}-c000.snappy.parquet",
+        f"data/day=1/part-00000-{_ID}.c000.zstd.parquet",
+        f"data/{_ID}.parquet",
+        f"metadata/customers-{_ID}.avro",
+    ],
+)
 def test_a_folder_of_somebody_elses_with_one_of_icebergs_names_is_refused(
     storage: Any, warehouse: Path, name: str
 ) -> None:
@@ -246,6 +261,24 @@ def test_a_folder_of_somebody_elses_with_one_of_icebergs_names_is_refused(
         storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
     assert theirs.read_text() == "theirs"
     assert storage.catalog().list_tables() == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"data/00000-0-{_ID}.parquet",
+        f"data/day=1/00000-7-{_ID}-00001-deletes.parquet",
+        f"data/20260101_010203_00001_ab1c2-{_ID}.parquet",
+        f"metadata/00001-{_ID}.gz.metadata.json",
+        f"metadata/{_ID}-m0.avro",
+        f"metadata/snap-8270633197658268308-1-{_ID}.avro",
+    ],
+)
+def test_files_of_icebergs_writers_are_known(tmp_path: Path, name: str) -> None:
+    left = tmp_path / name
+    left.parent.mkdir(parents=True)
+    left.touch()
+    assert foreign_in(tmp_path) == []
 
 
 def test_a_folder_with_what_a_killed_drop_left_is_taken(events: Any, warehouse: Path) -> None:
