@@ -177,7 +177,8 @@ def test_columns_that_differ_by_case_only_are_refused(
         assert [tuple(row) for row in laketier.spark.read(spark, target.options()).collect()] == [(1,)]
 
 
-def test_moments_of_int96_are_not_moved(spark: SparkSession, target: Target) -> None:
+@pytest.mark.parametrize("true", ["true", " TRUE"])
+def test_moments_of_int96_are_not_moved(spark: SparkSession, target: Target, true: str) -> None:
     """As Impala writes them. Spark's own reader takes such moments for local ones, if the session asks for it, and has
     no option by which a read could say otherwise."""
     keys = target.options() | {"lake.localfile.fold-files": "0"}
@@ -186,7 +187,7 @@ def test_moments_of_int96_are_not_moved(spark: SparkSession, target: Target) -> 
     assert _is_native(read)
     file = Path(read.inputFiles()[0].removeprefix("file://"))
     pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True)
-    asked = {"spark.sql.parquet.int96TimestampConversion": "true", "spark.sql.session.timeZone": "America/New_York"}
+    asked = {"spark.sql.parquet.int96TimestampConversion": true, "spark.sql.session.timeZone": "America/New_York"}
     with settings(spark, asked):
         spark_itself = spark.read.schema("at timestamp").parquet(str(file)).selectExpr("unix_micros(at)")
         assert spark_itself.first() != (1719835200000000,)

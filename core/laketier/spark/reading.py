@@ -59,7 +59,7 @@ def read(
     filters = tuple(filters)
     source = open_source(config)
     planned = plan_scan(source, scan_request(config, columns, filters))
-    plain, others = _parted(planned, moves_int96=spark.conf.get(_MOVES_INT96) == "true")
+    plain, others = _parted(planned, moves_int96=_moves_int96(spark))
     if plain is not None and not others.plan.splits:
         df = _native(spark, plain, filters)
     elif plain is not None and planned.schema.names:
@@ -77,6 +77,12 @@ def read(
 def _narrowest(schema: pa.Schema) -> str:
     name: str = min(schema, key=lambda field: type_width(field.type)).name
     return name
+
+
+def _moves_int96(spark: SparkSession) -> bool:
+    """Spark tells a setting as it was spelled, and takes ``TRUE`` for true."""
+    told = spark.conf.get(_MOVES_INT96) or ""
+    return told.strip().lower() == "true"
 
 
 def _parted(planned: Scan, *, moves_int96: bool) -> tuple[ScanPlan | None, Scan]:
