@@ -71,8 +71,8 @@ def collect_orphans(storage: LakeStorage, table: TableInfo, *, grace: timedelta 
     """Delete the orphans that are older than ``grace``. Driver.
 
     A round whose files were staged that long ago, and which is not published yet, will be refused (`Collected`).
-    Raises `FeatureNotSupported`, and `Conflict` or `UnknownOutcome` when the horizon could not be set; then nothing is
-    deleted.
+    Raises `FeatureNotSupported`, and `Conflict`, `NotBegun` or `UnknownOutcome` when the horizon could not be set; then
+    nothing is deleted.
     """
     maintenance = storage.maintenance(table)
     factory = storage.tiering_factory(table)

@@ -17,6 +17,7 @@ from laketier.spi.errors import (
     Fenced,
     IncompatibleData,
     IncompatibleTable,
+    NotBegun,
     OffsetsExpired,
     Overtaken,
     PluginError,
@@ -146,6 +147,8 @@ _NEEDS_A_PERSON = (
 def is_retryable(error: BaseException) -> bool:
     """Whether trying the round again may help. Not for what only a person can mend. `Fenced`, `Stale` and
     `Overtaken` may: they say that someone else moved the table on; `SchemaChanged` and `StagedFileLost` too: the next
-    round has the new schema, and files of its own."""
+    round has the new schema, and files of its own. `NotBegun` says of a step that it failed, and its cause says why."""
+    if isinstance(error, NotBegun) and error.__cause__ is not None:
+        return is_retryable(error.__cause__)
     moved_on = (Fenced, Stale, Overtaken, SchemaChanged, StagedFileLost)
     return isinstance(error, moved_on) or not isinstance(error, _NEEDS_A_PERSON)

@@ -50,7 +50,7 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
 
     ``mode``: ``append`` or ``overwrite``. With ``lake.pipeline`` and ``lake.epoch`` it is idempotent; without them a
     repeated call appends again. In a foreachBatch use `laketier.spark.write_batch`, which knows the checkpoint. Raises
-    `ConfigError` and `TableError` before any job, and `Refused` or `UnknownOutcome` as `TieringRound.commit`.
+    `ConfigError` and `TableError` before any job, and `Refused` or a `CommitError` as `TieringRound.commit`.
     """
     config = as_config(config, df.sparkSession)
     chosen = write_mode(mode, config)

@@ -109,7 +109,7 @@ def raise_horizon(
 ) -> int:
     """Set the horizon, unless it is later already, and return the present one. Driver. ``newest`` is the newest time
     that the storage knows. Raises `ValueError` for a horizon beyond it, which only a wrong clock can ask for. Raises
-    `Conflict` and `UnknownOutcome`, as `set_watermark` does."""
+    `Conflict`, `NotBegun` and `UnknownOutcome`, as `set_watermark` does."""
     if newest is not None and horizon > newest:
         raise ValueError(f"the horizon {horizon} is beyond {newest}, the newest time that the storage knows")
 

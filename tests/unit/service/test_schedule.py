@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laketier.kit import before_effect
 from laketier.service.schedule import (
     TRANSITIONS,
     Backoff,
@@ -19,7 +20,18 @@ from laketier.service.schedule import (
     move,
     round_deadline,
 )
-from laketier.spi.errors import ConfigError, Fenced, OffsetsExpired, Stale, StorageError, TokenMismatch, UnknownOutcome
+from laketier.spi.errors import (
+    ConfigError,
+    CorruptTable,
+    Fenced,
+    NotBegun,
+    OffsetsExpired,
+    Stale,
+    StorageError,
+    TokenMismatch,
+    UnknownOutcome,
+    UnsafeTable,
+)
 
 
 @pytest.mark.parametrize("before", State)
@@ -79,3 +91,14 @@ def test_what_may_go_away_is_tried_again(error: Exception) -> None:
 @pytest.mark.parametrize("error", [TokenMismatch("x"), OffsetsExpired("x"), ConfigError("x")])
 def test_what_a_person_must_mend_is_not(error: Exception) -> None:
     assert not is_retryable(error)
+
+
+@pytest.mark.parametrize(
+    ("cause", "may_help"),
+    [(StorageError("x"), True), (OSError("x"), True), (CorruptTable("x"), False), (UnsafeTable("x"), False)],
+)
+def test_a_commit_that_did_not_begin_waits_for_whom_its_cause_needs(cause: Exception, may_help: bool) -> None:
+    """A manifest that is damaged is so in each round, and each would stage all of its rows again."""
+    with pytest.raises(NotBegun) as caught, before_effect("db.t"):
+        raise cause
+    assert is_retryable(caught.value) is may_help
