@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
 from laketier.kit.file_identity import file_identity
 from laketier.kit.local_folder import FoundFile, LocalFolder
-from laketier.kit.looks import is_folder, is_there, names_in
+from laketier.kit.looks import below, is_folder, is_link, is_there, names_in
 from laketier.kit.table_folder import TableFolder
 from laketier.kit.table_store import TableStore, Warehouse
 from laketier.spi.clocks import time_of_storage
@@ -157,16 +157,15 @@ def folder_of(store: TableStore) -> Path:
 
 
 def files_below(place: Path, folders: Iterable[str]) -> Iterator[str]:
-    """The files in ``folders`` below a place, and links, which are not followed. Their paths are relative to it. Raises
-    `OSError` for a folder that can't be listed."""
-
-    def unlisted(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):
-            raise error
-
+    """The files in ``folders`` below a place, and links, which are not followed; also what is no folder and has such a
+    name. Their paths are relative to it. Raises `OSError` for a folder that can't be listed."""
     for folder in folders:
-        for parent, inner, names in os.walk(place / folder, onerror=unlisted):
-            links = [name for name in inner if os.path.islink(os.path.join(parent, name))]
+        top = Path(place, folder)
+        if is_link(top) or (is_there(top) and not is_folder(top)):
+            yield folder
+            continue
+        for parent, inner, names in below(top):
+            links = [name for name in inner if is_link(Path(parent, name))]
             for name in (*names, *links):
                 yield Path(parent, name).relative_to(place).as_posix()
 

@@ -241,6 +241,7 @@ _ID = "2ff78f99-0e73-49dc-a151-39848808d766"
 @pytest.mark.parametrize(
     "name",
     [
+        "data",
         "data/notes.txt",
         "data/2026/x.parquet",
         "metadata/customers.avro",
@@ -261,6 +262,18 @@ def test_a_folder_of_somebody_elses_with_one_of_icebergs_names_is_refused(
         storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
     assert theirs.read_text() == "theirs"
     assert storage.catalog().list_tables() == []
+
+
+def test_a_link_with_one_of_icebergs_names_is_refused(storage: Any, warehouse: Path, tmp_path: Path) -> None:
+    """What it leads to is somebody's, whatever lies there."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    place = warehouse / "db" / "t"
+    place.mkdir(parents=True)
+    (place / "data").symlink_to(theirs)
+    with pytest.raises(IncompatibleTable, match="data"):
+        storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
+    assert (place / "data").readlink() == theirs
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ OURS = (
     "_versions/whatever",
 )
 THEIRS = (
+    "data",
     "data/notes.txt",
     "data/customers.lance",
     "data/2026/x.parquet",
