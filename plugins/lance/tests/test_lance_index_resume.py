@@ -27,6 +27,7 @@ from laketier.kit.failpoints import observed
 from laketier.maintenance.index_builds import PART_BUILT, IndexProgress, build_here, build_index
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import BuiltIndexPart, IndexKind, IndexMode, IndexPlan, IndexSpec, TableChanged, TableError
+from laketier.spi.clocks import host_time
 from laketier_lance.clock import storage_time
 from laketier_lance.index_record import RECORD, records, taken_over
 from laketier_lance.options import LanceOptions
@@ -346,7 +347,8 @@ def test_an_append_does_not_believe_a_model_either(papers) -> None:
 
 def later(table) -> None:
     """Waits until the clock of the file system has moved on."""
-    now = storage_time(table.location, LanceOptions())
+    # Names of files have the time of the host, which may be ahead of that of the file system by some milliseconds.
+    now = max(storage_time(table.location, LanceOptions()), host_time())
     while storage_time(table.location, LanceOptions()) <= now:
         time.sleep(0.001)
 

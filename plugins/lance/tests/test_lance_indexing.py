@@ -36,6 +36,7 @@ from laketier.spi import (
     TableChanged,
     TableError,
 )
+from laketier.spi.clocks import host_time
 from laketier.tiering import RoundOutcome
 from laketier_lance.clock import storage_time
 from laketier_lance.index_folders import FOLDER
@@ -96,7 +97,8 @@ def orphans(table) -> dict[str, str]:
 
 def collect(table) -> None:
     """All that was there before, by the clock of the file system."""
-    now = storage_time(table.location, LanceOptions())
+    # Names of files have the time of the host, which may be ahead of that of the file system by some milliseconds.
+    now = max(storage_time(table.location, LanceOptions()), host_time())
     while storage_time(table.location, LanceOptions()) <= now:
         pass
     collect_orphans(table.storage, table.info, grace=timedelta(0))

@@ -22,6 +22,7 @@ from lance.fragment import write_fragments
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import Collection, collect_orphans
 from laketier.spi import Collected, FeatureNotSupported, TableError
+from laketier.spi.clocks import host_time
 from laketier.tiering import RoundOutcome
 from laketier_lance.clock import storage_time
 from laketier_lance.options import LanceOptions
@@ -52,7 +53,8 @@ def orphans(table) -> dict[str, str]:
 
 def collect(table) -> Collection:
     """All that was there before: by the clock of the file system, which goes on by some milliseconds at a time."""
-    now = storage_time(table.location, LanceOptions())
+    # Names of files have the time of the host, which may be ahead of that of the file system by some milliseconds.
+    now = max(storage_time(table.location, LanceOptions()), host_time())
     while storage_time(table.location, LanceOptions()) <= now:
         pass
     return collect_orphans(table.storage, table.info, grace=timedelta(0))
