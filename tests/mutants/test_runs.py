@@ -254,6 +254,46 @@ def test_a_library_that_warns_of_forks_makes_no_mutant_noticed(tmp_path: Path, m
     assert survivors == {("limit", "pass"), ("loop", "value -= 2")}
 
 
+def test_a_test_that_needs_another_one_notices_nothing(tmp_path: Path, module: Module) -> None:
+    """It passes after the other one, as all tests run once without a mutant, and a mutant meets it alone."""
+    needing = """
+import broken
+made = []
+
+def test_makes():
+    made.append(broken.limit(2))
+
+def test_needs():
+    assert made and broken.unused(1)
+"""
+    (tmp_path / "test_broken.py").write_text(needing, encoding="utf-8")
+    assert outcomes(tmp_path, module, "unused") == {SURVIVED}
+    (tmp_path / "results.jsonl").unlink()
+    assert outcomes(tmp_path, module, "unused", asked="test_") == {NEAR}, "nor of many at once"
+
+
+def test_a_test_that_fails_now_and_then_notices_nothing(tmp_path: Path, module: Module) -> None:
+    """Not the second time that it runs: then the first mutant meets it."""
+    seldom = """
+from pathlib import Path
+import broken
+
+def test_seldom():
+    with Path("times").open("a+") as times:
+        times.write(".")
+        times.seek(0)
+        assert broken.unused(1) and times.read() != ".."
+"""
+    (tmp_path / "test_broken.py").write_text(seldom, encoding="utf-8")
+    assert outcomes(tmp_path, module, "unused") == {SURVIVED}
+
+
+def outcomes(folder: Path, module: Module, function: str, asked: str = "") -> set[str]:
+    lines(folder, 1000, asked)
+    found = Results(folder / "results.jsonl").of({"broken": module})
+    return {result.outcome for result in found if result.key.function == function}
+
+
 def test_results_of_another_text_do_not_count(tmp_path: Path, module: Module) -> None:
     mutant = module.mutants[0]
     results = Results(tmp_path / "results.jsonl")

@@ -55,6 +55,8 @@ class Loop:
         self._profile: Profile = {}
         self._live: patching.Live = {}
         self._kills: Counter[tuple[str, str]] = Counter()
+        self._pass: set[tuple[str, ...]] = set()
+        self._unfit: set[str] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -103,7 +105,7 @@ class Loop:
         for number, mutant in enumerate(new, start=1):
             if time.monotonic() > self._until:
                 return
-            result = self._try([mutant], self._first_tests(mutant))
+            result = self._try_alone(mutant, self._first_tests(mutant))
             if result.outcome == SURVIVED and mutant.key not in self._met_all:
                 result = self._result(mutant, NEAR, tests=result.tests, seconds=result.seconds)
                 waiting.append(mutant)
@@ -159,14 +161,48 @@ class Loop:
         if result is None or result.outcome == SURVIVED:
             return
         if len(group) == 1:
-            yield group[0], result
+            if self._passes_without([test]):
+                self._count(result)
+                yield group[0], result
             return
         half = len(group) // 2
         yield from self._noticed_by(test, group[:half])
         yield from self._noticed_by(test, group[half:])
 
+    def _try_alone(self, mutant: Mutant, tests: Sequence[Test]) -> Result:
+        """A test that fails has noticed it only where the same tests pass without it, and don't with it once more: one
+        that needs another before it, or fails now and then, says nothing of a mutant."""
+        while True:
+            result = self._try([mutant], tests)
+            if not result.noticed:
+                return result
+            asked, tests = tests[: result.tests], tests[result.tests :]
+            # To wait for an end once more would take longer than all the others.
+            if self._passes_without(asked) and (
+                result.outcome == TIMED_OUT or self._try([mutant], asked).outcome != SURVIVED
+            ):
+                self._count(result)
+                return result
+
+    def _passes_without(self, tests: Sequence[Test]) -> bool:
+        """These, in this order and in a fork of their own. Where not, the one that failed is asked no more."""
+        names = tuple(test.item.nodeid for test in tests)
+        if names not in self._pass:
+            outcome, by, _ = self._ask([], tests)
+            if outcome != SURVIVED:
+                self._unfit.add(by)
+                self._tell(f"left out, as it does not pass without a mutant after {names[:-1]}: {by}")
+                return False
+            self._pass.add(names)
+        return True
+
     def _try(self, group: Sequence[Mutant], tests: Sequence[Test]) -> Result:
         began = time.monotonic()
+        outcome, by, asked = self._ask(group, tests)
+        return self._result(group[0], outcome, by=by, tests=asked, seconds=round(time.monotonic() - began, 2))
+
+    def _ask(self, group: Sequence[Mutant], tests: Sequence[Test]) -> tuple[str, str, int]:
+        """What became of them, by which test, and how many began."""
 
         def work(say: Say, folder: Path) -> None:
             try:
@@ -191,10 +227,7 @@ class Loop:
         if not asked and outcome in (KILLED, TIMED_OUT):
             raise RuntimeError(f"no test began: {broken or 'the fork ended, or took too long to begin'}")
         # A process that ended without a word was ended by the mutant, in the test that had begun.
-        result = self._result(group[0], outcome, by=by, tests=asked, seconds=round(time.monotonic() - began, 2))
-        if result.noticed:
-            self._count(result)
-        return result
+        return outcome, by, asked
 
     def _count(self, result: Result) -> None:
         self._kills[result.by, ""] += 1
@@ -251,7 +284,8 @@ class Loop:
             kills = 1 + self._kills[name, ""] + 10 * self._kills[name, module]
             return -kills / (0.01 + self._profile[name].seconds), name
 
-        chosen = sorted((name for name in names if self._profile[name].passed), key=worth)
+        fit = (name for name in names if self._profile[name].passed and name not in self._unfit)
+        chosen = sorted(fit, key=worth)
         return [Test(self._items[name], _PATIENCE + _TIMES * self._profile[name].seconds) for name in chosen]
 
 
