@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,146 +18,31 @@ from laketier.spi import (
     CorruptTable,
     LakeCommitResult,
     LakeCommitter,
-    RolledBack,
-    TableNotFound,
     TableState,
-    UnknownOutcome,
     Watermark,
     WriteMode,
     WriteResult,
     host_time,
     new_attempt_id,
-    schema_fingerprint,
     time_of_storage,
 )
 from laketier_delta.altering import entry_identity, make_durable, refuse_alone
+from laketier_delta.checkpoints import checkpoint_when_due
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, HORIZON, PIPELINE, PUBLISH, DeltaLog
-from laketier_delta.engine import arrow_schema, has_log, open_table, panics_as_errors, refuse_dropped
-from laketier_delta.layout import attempt_of, spec_id_of
+from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped
+from laketier_delta.layout import attempt_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
-from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
+from laketier_delta.protocol import check_writable
 from laketier_delta.references import live, named_since
 from laketier_delta.removals import removals
 from laketier_delta.results import check_partitions
-from laketier_delta.transactions import Transactions, horizon_text, transaction_ids
+from laketier_delta.state import RESET, SCANNED, DeltaTableState
+from laketier_delta.transactions import horizon_text, transaction_ids
 from laketier_delta.writer import STATS
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
     from deltalake.transaction import AddAction, RemoveAction
-
-log = logging.getLogger(__name__)
-
-_TRUSTED = 86_400_000
-"""By so many ms a host's clock may be off while log entries and tombstones, which live for days, are cleaned up."""
-
-_SCANNED = "laketier/scanned"
-"""Transaction: all log entries up to this version were looked at for a reset (see `DeltaLog.last_reset`)."""
-_RESET = "laketier/reset"
-"""Transaction: the newest version that reset the table, among those looked at."""
-
-
-@dataclass(frozen=True)
-class DeltaTableState(TableState):
-    """One version of the table, and the handle on which it was seen. Valid for one publish attempt."""
-
-    handle: DeltaTable = field(repr=False)
-    location: Location
-    log: DeltaLog
-    transactions: Transactions = field(repr=False, compare=False)
-    records: RecordStore = field(repr=False)
-    version: int
-    uuid: str
-    fingerprint: str
-    reset: int
-    first_attempt: int
-    entry: str | None
-    """The identity of the version's log entry. None where it is on no local disk, or was cleaned up."""
-
-    @classmethod
-    def of(cls, handle: DeltaTable, location: Location, first_attempt: int = -1) -> DeltaTableState:
-        """The table as ``handle`` sees it. Reads log entries that nobody has looked at for a reset."""
-        log, version = DeltaLog(location.filesystem, location.root), handle.version()
-        transactions = Transactions(handle, location, log, version)
-        scanned, known = (transactions.version_of(name) for name in (_SCANNED, _RESET))
-        found = None if scanned is None else log.last_reset(scanned, version)
-        return cls(
-            handle=handle,
-            location=location,
-            log=log,
-            transactions=transactions,
-            records=RecordStore(location.filesystem, location.root),
-            version=version,
-            uuid=str(handle.metadata().id),
-            fingerprint=schema_fingerprint(arrow_schema(handle)),
-            reset=max(-1 if known is None else known, -1 if found is None else found),
-            first_attempt=first_attempt,
-            entry=entry_identity(location, version),
-        )
-
-    @property
-    def table_uuid(self) -> str:
-        return self.uuid
-
-    @property
-    def schema_fingerprint(self) -> str:
-        return self.fingerprint
-
-    @property
-    def spec_id(self) -> int:
-        return spec_id_of(self.handle.metadata().partition_columns)
-
-    @property
-    def snapshot_id(self) -> int | None:
-        return self.version
-
-    def watermark(self, pipeline: str) -> Watermark | None:
-        epoch, fence, pointer = self.transactions.numbers_of(pipeline)
-        if pointer is None:
-            return None
-        if epoch is None or fence is None:
-            raise CorruptTable(
-                f"the table knows pipeline {pipeline!r} in part only (epoch {epoch}, fence {fence}, record {pointer})",
-                where=self.location.uri,
-                why="some of its transactions were removed or expired",
-                fix="Check which epochs are in the table, then run `laketier pipeline adopt`.",
-            )
-        try:
-            watermark = self.records.get(pipeline, pointer)
-        except CorruptTable as error:
-            if has_log(self.location.filesystem, self.location.root):
-                raise
-            raise TableNotFound("the table was dropped meanwhile", where=self.location.uri) from error
-        if (watermark.token.epoch, watermark.token.fence) != (epoch, fence):
-            raise CorruptTable(
-                f"pipeline {pipeline!r} is at epoch {epoch}, fence {fence}, and its record says epoch "
-                f"{watermark.token.epoch}, fence {watermark.token.fence}",
-                where=self.location.uri,
-            )
-        if watermark.snapshot_id is not None and self.reset > watermark.snapshot_id:
-            raise RolledBack(
-                f"version {self.reset} took rows back after the pipeline's last round, which is epoch {epoch} in "
-                f"version {watermark.snapshot_id}",
-                where=f"{self.location.uri}, pipeline {pipeline}",
-                why="a restore, or an overwrite by another writer, leaves the pipeline's epoch where it was",
-                fix="Check which epochs are in the table now, then run `laketier pipeline adopt`.",
-            )
-        return watermark
-
-    def pipelines(self) -> Sequence[str]:
-        return self.records.pipelines()
-
-    def landed(self, commit_id: str) -> bool:
-        found = self.log.find_commit(commit_id, self.first_attempt, self.version)
-        if found is None:
-            raise UnknownOutcome(
-                f"whether commit {commit_id} landed can't be said any more",
-                where=self.location.uri,
-                why="the log entries that could tell have been cleaned up",
-                fix="Look for its rows in the table.",
-            )
-        return found
 
 
 class DeltaCommitter(LakeCommitter[WriteResult]):
@@ -211,7 +93,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 failpoint("publish.between_record_and_commit")
             self._commit(state, target, actions, info, transactions, is_in_place)
         failpoint("publish.between_commit_and_checkpoint")
-        self._checkpoint(state, target)
+        checkpoint_when_due(state.handle, self._location, target, self._options.checkpoint_interval)
         return LakeCommitResult(
             snapshot_id=target,
             rows=sum(result.rows for result in results),
@@ -230,7 +112,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
     def _transactions(self, state: DeltaTableState, target: int, watermark: Watermark | None) -> list[tuple[str, int]]:
         # Also where there was no reset: version 0 is before all rounds, so it takes none back, and an id that is in the
         # newest entry is found at once.
-        transactions = [(_SCANNED, target), (_RESET, max(state.reset, 0))]
+        transactions = [(SCANNED, target), (RESET, max(state.reset, 0))]
         if watermark is not None:
             # The entry can become no other version than this one, so the record can name it beforehand.
             pointer = self._records.put(watermark.carried_by(target))
@@ -390,43 +272,3 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 why=f"it is {winner.get('operation', 'a commit')} of "
                 f"{winner.get('engineInfo') or winner.get('clientVersion') or 'somebody'}",
             ) from error
-
-    def _checkpoint(self, state: DeltaTableState, version: int) -> None:
-        configuration = state.handle.metadata().configuration
-        interval = integer_property(configuration, CHECKPOINT_INTERVAL, self._options.checkpoint_interval)
-        if interval < 1 or version % interval:
-            return
-        try:
-            off = host_time() - self.storage_time()
-            if abs(off) > _TRUSTED:
-                log.warning(
-                    "version %d is committed, and no checkpoint of it is made: this host's clock is %.1f days off that "
-                    "of the storage, and delta-rs would forget transactions, tombstones and log entries by it",
-                    version,
-                    off / 86_400_000,
-                )
-                return
-            handle = open_table(self._location)
-            with panics_as_errors():
-                handle.create_checkpoint()
-                # Before entries go that it takes the place of.
-                make_durable(self._location, handle.version())
-                if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
-                    handle.cleanup_metadata()
-        except Exception:  # the commit has landed: nothing that fails now may make that unknown
-            log.warning(
-                "version %d is committed, but its checkpoint failed; reading gets slower", version, exc_info=True
-            )
-
-
-def commit_rows(info: dict[str, Any]) -> int | None:
-    """The rows that a commit added, as its ``commitInfo`` says in the spelling of Spark or delta-rs. None where another
-    writer left no such number."""
-    metrics: Any = info.get("operationMetrics")
-    try:
-        if isinstance(metrics, str):
-            metrics = json.loads(metrics)
-        found = [metrics[key] for key in ("numOutputRows", "num_added_rows") if key in metrics]
-        return int(found[0]) if found else None
-    except (TypeError, ValueError, LookupError, ArithmeticError, RecursionError):
-        return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from laketier.spi import LakeHistory, SnapshotInfo
-from laketier_delta.committer import commit_rows
 from laketier_delta.delta_log import EPOCH, PIPELINE, DeltaLog, timestamp_of
 from laketier_delta.engine import open_table
 from laketier_delta.location import Location
@@ -36,3 +36,16 @@ def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:
         pipeline=info.get(PIPELINE),
         epoch=epoch if isinstance(epoch, int) else None,
     )
+
+
+def commit_rows(info: dict[str, Any]) -> int | None:
+    """The rows that a commit added, as its ``commitInfo`` says in the spelling of Spark or delta-rs. None where another
+    writer left no such number."""
+    metrics: Any = info.get("operationMetrics")
+    try:
+        if isinstance(metrics, str):
+            metrics = json.loads(metrics)
+        found = [metrics[key] for key in ("numOutputRows", "num_added_rows") if key in metrics]
+        return int(found[0]) if found else None
+    except (TypeError, ValueError, LookupError, ArithmeticError, RecursionError):
+        return None

@@ -25,7 +25,6 @@ from laketier.spi import (
     TableInfo,
     schema_fingerprint,
 )
-from laketier_delta.committer import DeltaTableState
 from laketier_delta.delta_log import DeltaLog, timestamp_of
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.feed import with_change_types
@@ -37,6 +36,7 @@ from laketier_delta.nullability import declared
 from laketier_delta.partitions import partition_scalar
 from laketier_delta.protocol import check_deletions, check_readable
 from laketier_delta.pruning import FilePruner, partition_rows, struct_columns
+from laketier_delta.state import DeltaTableState
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -19,7 +19,7 @@ from laketier.spi import (
 from laketier_delta.catalog import DeltaCatalog
 from laketier_delta.changes import DeltaChanges
 from laketier_delta.char_limits import limits_of
-from laketier_delta.committer import DeltaCommitter, DeltaTableState
+from laketier_delta.committer import DeltaCommitter
 from laketier_delta.engine import handle_of
 from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.feed import DeltaFeed, check_feed
@@ -29,6 +29,7 @@ from laketier_delta.maintenance import DeltaMaintenance
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import check_readable, check_writable
 from laketier_delta.source import DeltaSource
+from laketier_delta.state import DeltaTableState
 from laketier_delta.writer import DeltaWriter
 
 

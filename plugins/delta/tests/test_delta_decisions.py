@@ -27,9 +27,8 @@ from laketier.spi import (
 from laketier_delta.altering import _has_required, lacks_invariants
 from laketier_delta.changes import has_feed
 from laketier_delta.char_limits import check_lengths, is_padded, is_plain
-from laketier_delta.committer import commit_rows
 from laketier_delta.delta_log import timestamp_of
-from laketier_delta.history import _snapshot_info
+from laketier_delta.history import _snapshot_info, commit_rows
 from laketier_delta.layout import (
     attempt_of,
     bucket_of,
