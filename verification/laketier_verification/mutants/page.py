@@ -206,12 +206,15 @@ Of the 27 survivors the code of 19 was as before at commit 2afb79e5. Our own tes
 their first tests, and three of the other six are argued. The suite was not asked again.
 """,
     "tiering": """\
+Seed 251 was drawn before anybody looked at its mutants, and each survivor met all tests. It met the tests that came
+after seed 211. The one that is left makes `forget` write the watermark of another pipeline after a rollback.
+
 Seed 211 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 125aeb20. It
 takes the place of a row of November 23, when all 490 mutants that there were had been tried, and the tests had been
 written for them: each that was not argued was noticed, which is no guess of code that came later. Five of the 6
 survivors are of such code: epochs of one process, and files that stay open, which only tests of localfile asked. There
 are 27 tests of these since, written before the survivors were told, and some of a pipeline that is changed beside the
-commits of others, which is the sixth. No sample has met them yet.
+commits of others, which is the sixth. Seed 251 was the first sample to meet them.
 """,
     "spi": """\
 Seed 211 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 125aeb20. It
@@ -229,6 +232,12 @@ since. The third took a split without a payload for a part beside one that has s
 Reading found a bug, which is mended: sources that had been opened stayed open where another one could not be.
 """,
     "localfile-own": """\
+Seed 251 was drawn before anybody looked at its mutants, and each survivor met all tests. The aim is 95 %: it is not
+reached. It was asked twice, and the second time each test that noticed had to pass without the mutant: the same 33 of
+40 were noticed. Of the 7 that are left three are argued. The other four are of what another line does, too, or nobody
+asks: a part of a stretch that a digest has no use for, a set that need not be frozen, rows without columns, and the
+size of a staged file in S3, which its seal tells as well.
+
 Before November 26 only modules directly in the package were taken, so there was no mutant of the file formats and of
 S3, which are a third of it: 759 were tried at their first tests.
 
