@@ -217,12 +217,17 @@ are 27 tests of these since, written before the survivors were told, and some of
 commits of others, which is the sixth. Seed 251 was the first sample to meet them.
 """,
     "spi": """\
+Seed 251 was drawn before anybody looked at its mutants, and each survivor met all tests. The aim is 95 %: it is not
+reached, and no gain over seed 211 is shown. The five that are left are of what the contract does by itself for formats
+that leave it out: a search that is tried again, limits of a build, files that stay open. Tests of engines and formats
+ask for that, and the unit tests did not: of all 1,592 mutants no test of the target reached 76.
+
 Seed 211 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 125aeb20. It
 takes the place of a row of November 23 (815 of 919 mutants, 99.2 %), whose tests had been written for these mutants.
 Of the 6 survivors four are of queries and indexes, which came later: how long texts and names may be, how deep queries
 may be nested, and that a list of any kind is a tuple. One is of a clock that tests shift, and one was a condition that
-changed nothing, and is gone. There are 72 tests of their classes since, each bound from both sides, which no
-sample has met yet. Reading found bugs, which are mended: a query in JSON with lists in lists, or with an integer that
+changed nothing, and is gone. There are 72 tests of their classes since, each bound from both sides, which seed 251
+met. Reading found bugs, which are mended: a query in JSON with lists in lists, or with an integer that
 no float holds, was an error of Python's, and two parts of an index with one segment were told as none.
 """,
     "rounds": """\
