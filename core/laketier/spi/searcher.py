@@ -75,9 +75,6 @@ class SearchRequest:
                 the measure.
         """
         columns = ScanRequest(columns=self.columns, filters=self.filters).projected(schema, where=where)
-        twice = sorted({name for name in columns.names if columns.names.count(name) > 1})
-        if twice:
-            raise ConfigError(f"the columns {twice} are asked for twice", where=where)
         own = {SCORE, DISTANCE} if isinstance(self.query, Hybrid) else {self.measure}
         taken = own.intersection(schema.names) or {name for name in columns.names if name.lower() == self.measure}
         if taken:  # readers fold case, and would not know which of two is meant

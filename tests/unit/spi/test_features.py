@@ -82,6 +82,8 @@ TABLE = TableInfo(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int
     "call",
     [
         lambda: BareStorage().indexer(TABLE),
+        lambda: BareStorage().searcher(TABLE),
+        lambda: BareStorage().adoption(),
         lambda: BareStorage().maintenance(TABLE),
         lambda: BareMaintenance().repair(),
         lambda: BareMaintenance().expire(retention=1, keep=1, delete=False),

@@ -89,6 +89,7 @@ def test_queries_are_nested_as_deep_in_json() -> None:
         (lambda number: MultiMatch("a" * number, ("a",)), 1, 65_536),
         (lambda number: Boolean(must=("a",) * number), 1, 1024),
         (lambda number: Boolean(should=("a",) * bool(number), must_not=("a",) * (number - 1)), 1, 1024),
+        (lambda number: Boolean(must=(Boolean(must=("a",) * number), Boolean(must=("a",) * 24))), 1, 1000),
         (lambda number: Nearest((1.0,) * number), 1, 65_536),
         (lambda number: Nearest((1.0,), nprobes=number), 1, 1_000_000),
         (lambda number: Nearest((1.0,), refine=number), 1, 1000),
@@ -243,6 +244,9 @@ def test_json_that_is_no_query_is_refused(text: str) -> None:
         (lambda: Match("a", boost=math.inf), "boost is inf"),
         (lambda: Boolean(must_not=("a",)), "neither must nor should"),
         (lambda: MultiMatch("a", ()), "needs columns"),
+        (lambda: MultiMatch("a", ("a", "b", "a")), "needs columns, each once"),
+        (lambda: MultiMatch("a", ("a", "b"), (1.0,)), "there are 2 columns and 1 boosts"),
+        (lambda: MultiMatch("a", ("a",), ()), "there are 1 columns and 0 boosts"),
         (lambda: MultiMatch("a", (7,)), "a column is 7, a int"),  # type: ignore[arg-type]
         (lambda: MultiMatch("a", (None,)), "a column is None"),  # type: ignore[arg-type]
         (lambda: MultiMatch("a", ("a",), (10**400,)), "boost is 1000"),

@@ -167,6 +167,21 @@ def test_forget_makes_the_pipeline_new(table: MemoryTable) -> None:
     assert publish(table, 0, 4, run="run-9") is RoundOutcome.PUBLISHED
 
 
+def test_forget_after_a_rollback_is_of_the_same_pipeline(table: MemoryTable) -> None:
+    """What was lost says nothing of its run, its fence or its epochs, and the others stay as they are."""
+    table.watermarks["q"] = other = Watermark(Token("q", "r", 7), "c")
+    table.looks = [RolledBack("restored")]
+    pipelines.forget(MemoryFactory(table), "p")
+    assert table.watermarks.keys() == {"p", "q"}
+    assert table.watermarks["q"] == other
+    forgotten = table.watermarks["p"]
+    assert (forgotten.token.pipeline, forgotten.token.epoch, forgotten.token.fence) == ("p", 0, 0)
+    assert forgotten.forgotten
+    with pytest.raises(WatermarkLost):
+        publish(table, 1, 2)
+    assert publish(table, 0, 1, run="any") is RoundOutcome.PUBLISHED
+
+
 @pytest.mark.parametrize("change", ["rewind", "forget"])
 def test_what_is_not_known_can_not_be_changed(table: MemoryTable, change: str) -> None:
     factory = MemoryFactory(table)
