@@ -145,7 +145,7 @@ def _finished(
     """Write the file, after a look at what was recorded: a finished file tells nobody that its bytes were others."""
     with os.fdopen(os.dup(source), "rb") as data:
         file = pa.PythonFile(data, "r")
-        stretch = Stretch(0, entry.bytes, 0)
+        stretch = Stretch(0, entry.bytes)
         digest = str(entry.details["digest"])
         if not file_format.check(stretch.bytes_of(file), entry.bytes, digest):
             raise CorruptTable(

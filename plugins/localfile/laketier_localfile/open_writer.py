@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,25 @@ class OpenFileWriter(LocalFileWriter, OpenFiles):
         with suppress(OSError):  # nothing of it is needed any more
             self._writer.abandon()
 
+    def _closed(self, path: str) -> None:
+        with self._still_ours(path):
+            super()._closed(path)
+
+    @contextmanager
+    def _still_ours(self, path: str) -> Iterator[None]:
+        """Raise `Overtaken` where the body does not find a file that earlier epochs wrote into."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            if path not in self._lengths:
+                raise
+            raise Overtaken(
+                "an open file is gone from where it was written",
+                where=path,
+                why="another process took the table over, and finished the file",
+                fix="Run the round again: it begins another file.",
+            ) from error
+
     def _ended(self, file: ClosedFile) -> StagedFile:
         """A file that got its end in this epoch. One that no commit knows yet is as any other file."""
         before = self._lengths.get(file.path, _NEW)
@@ -166,27 +186,20 @@ class OpenFileWriter(LocalFileWriter, OpenFiles):
         if before is _NEW:
             return self._staged(replace(file, footer=ended.described))
         growth = self._growth(before, ended.upto, ended.mark, is_open=False)
-        with pa.OSFile(file.path) as data:
+        with self._still_ours(file.path), pa.OSFile(file.path) as data:
             seal = self._format.seal(data, file.bytes)
         return self._grown(file, before, growth, ended.described, seal)
 
     def _left_open(self, file: OpenedFile) -> tuple[StagedFile, _Length]:
         before = self._lengths.get(file.path, _NEW)
         assert isinstance(file.file, _MarkedFile)
-        if file.bytes != before.bytes:
-            try:
-                fsync_file(file.path)
-            except FileNotFoundError as error:
-                raise Overtaken(
-                    "an open file is gone from where it was written",
-                    where=file.path,
-                    why="another process took the table over, and finished the file",
-                    fix="Run the round again: it begins another file.",
-                ) from error
         mark, described = file.file.mark(), file.file.so_far()
         growth = self._growth(before, file.bytes, mark, is_open=True, head=file.file.head)
-        with pa.OSFile(file.path) as data:
-            seal = self._format.seal(Stretch(0, file.bytes, 0).bytes_of(data), file.bytes)
+        with self._still_ours(file.path):
+            if file.bytes != before.bytes:
+                fsync_file(file.path)
+            with pa.OSFile(file.path) as data:
+                seal = self._format.seal(Stretch(0, file.bytes).bytes_of(data), file.bytes)
         staged = self._grown(file, before, growth, described, seal)
         return staged, _Length(file.rows, file.bytes, described.digest, growth.head)
 

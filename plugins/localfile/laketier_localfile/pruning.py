@@ -24,6 +24,8 @@ Outcomes = frozenset[bool | None]
 
 ANY: Outcomes = frozenset({True, False, None})
 _NULL: Outcomes = frozenset({None})
+_TRUE: Outcomes = frozenset({True})
+_FALSE: Outcomes = frozenset({False})
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _compare(leaf: Leaf, low: Any, high: Any, is_open: bool) -> Outcomes:
         return ANY
     if leaf.op is Op.IN:
         items = [_compare(Leaf(leaf.column, Op.EQ, item), low, high, is_open) for item in leaf.value]
-        return _fold(items, _or) if items else frozenset({False})
+        return _fold(items, _or) if items else _FALSE
     value = leaf.value
     if not _comparable(value, low):
         return ANY
@@ -169,8 +171,8 @@ def _comparable(value: Any, low: Any) -> bool:
 
 def _truth(*, always: bool, never: bool) -> Outcomes:
     if always:
-        return frozenset({True})
-    return frozenset({False}) if never else frozenset({True, False})
+        return _TRUE
+    return _FALSE if never else _TRUE | _FALSE
 
 
 def _combine(

@@ -224,11 +224,6 @@ def _opened(location: Path, name: str) -> pa.NativeFile | None:
 
 def _without_columns(rows: int, schema: pa.Schema) -> pa.RecordBatch:
     """Nothing to decode: only the number of rows is asked for, or columns that the file does not have."""
-    nothing = pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
-    return conform(nothing, schema) if rows and schema.names else _empty(rows, schema)
-
-
-def _empty(rows: int, schema: pa.Schema) -> pa.RecordBatch:
-    if schema.names:
+    if not rows:  # nor is a column missing then that the table declares not null
         return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
-    return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+    return conform(pa.record_batch([pa.nulls(rows)], names=["rows"]).select([]), schema)

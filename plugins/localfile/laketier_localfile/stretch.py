@@ -15,7 +15,7 @@ class Stretch:
 
     start: int
     end: int
-    head: int
+    head: int = 0
 
     def bytes_of(self, file: pa.NativeFile) -> pa.NativeFile:
         """Them alone, for a digest."""

@@ -134,7 +134,7 @@ class LocalFileTable(ManifestTable):
             with self._opened(file) as data:
                 there, whole, growth = data, _whole(file), growth_of(file)
                 if growth is not None and growth.is_open:
-                    there = Stretch(0, whole.bytes, 0).bytes_of(there)
+                    there = Stretch(0, whole.bytes).bytes_of(there)
                 found = chosen.seal(there, whole.bytes)
         except (FileNotFoundError, CorruptTable) as error:
             raise _replaced(path, str(error)) from error

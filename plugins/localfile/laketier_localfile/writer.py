@@ -65,7 +65,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
             block_bytes=options.row_group_bytes,
             keys=self._keys if self._partitioning.fields or assigner else None,
             file_schema=self._file_schema,
-            on_closed=self._staging.closed,
+            on_closed=self._closed,
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -105,6 +105,9 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         path, stream = self._staging.create(staged_path(name))
         self._made[path] = (partition, bucket)
         return path, stream
+
+    def _closed(self, path: str) -> None:
+        self._staging.closed(path)
 
     def _staged(self, file: ClosedFile) -> StagedFile:
         partition, bucket = self._made[file.path]

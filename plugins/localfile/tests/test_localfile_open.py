@@ -238,6 +238,52 @@ def test_whoever_finished_a_file_meanwhile_wins(open_table: Any, monkeypatch: py
     assert table.read_by_others()["DuckDB"] == table.read_ids() == ids_of(0, 1, 2)
 
 
+@pytest.mark.parametrize("ending", [False, True])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_file_that_is_finished_while_an_epoch_is_staged(open_table: Any, rows: int, ending: bool) -> None:
+    """Also where the epoch has no rows for it, or ends it: run again, it goes into another file."""
+    table = open_table("json")
+    first = table.writer()
+    first.write(0, [rows_of(0)])
+    first._slot.ending = ending
+    staging = first._factory().create_writer(WriterInitContext(new_attempt_id(), open_files=first._slot))
+    staging.write(rows_of(1).slice(0, rows))
+    with table.writer() as second:
+        second.write(1, [rows_of(1)])
+    with pytest.raises(Overtaken, match="another process took the table over"):
+        staging.complete()
+    staging.abort()
+    assert table.read_by_others()["DuckDB"] == table.read_ids() == ids_of(0, 1)
+    first.write(2, [rows_of(2)])
+    assert table.read_ids() == ids_of(0, 1, 2)
+    first.close()
+
+
+def test_a_new_file_that_is_deleted_while_it_is_written(open_table: Any) -> None:
+    """No epoch is in it, so nobody can have finished it."""
+    table = open_table("json")
+    writer = table.writer()
+    assert writer.next_epoch == 0
+    staging = writer._factory().create_writer(WriterInitContext(new_attempt_id(), open_files=writer._slot))
+    staging.write(rows_of(0))
+    deleted = []
+
+    def gone(name: str) -> None:
+        if name == "open.after_append":
+            deleted.extend(table.staged_files())
+            for path in deleted:
+                path.unlink()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("laketier_localfile.open_writer.failpoint", gone)
+        with pytest.raises(FileNotFoundError):
+            staging.complete()
+    assert len(deleted) == 1
+    staging.abort()
+    writer.write(0, [rows_of(0)])
+    assert table.read_ids() == ids_of(0)
+
+
 def _staged_by(writer: Any, rows: pa.RecordBatch) -> Any:
     staging = writer._factory().create_writer(WriterInitContext(new_attempt_id(), open_files=writer._slot))
     staging.write(rows)

@@ -308,10 +308,10 @@ def test_a_staged_file_that_is_not_there_any_more(s3: FaultyS3, table: Any) -> N
     whole = s3.client.get_object(Bucket=BUCKET, Key=name)["Body"].read()
     committer = table.committer()
     s3.client.put_object(Bucket=BUCKET, Key=name, Body=whole[:-1])
-    with pytest.raises(StagedFileLost, match=f"has {len(whole) - 1} bytes"):
+    with pytest.raises(StagedFileLost, match=f"has {len(whole) - 1} bytes, and its writer wrote {len(whole)};"):
         committer.publish(committer.open(), [staged], None)
     s3.client.put_object(Bucket=BUCKET, Key=name, Body=b"")
-    with pytest.raises(StagedFileLost, match="has 0 bytes"):
+    with pytest.raises(StagedFileLost, match=f"has 0 bytes, and its writer wrote {len(whole)};"):
         committer.publish(committer.open(), [staged], None)
     s3.client.put_object(Bucket=BUCKET, Key=name, Body=whole[:-20] + whole[:20])
     with pytest.raises(StagedFileLost, match="not the one that its writer left"):
