@@ -307,6 +307,12 @@ survivors one is argued, and of the other two there are tests since (a table ins
 how long a search of words took).
 """,
     "iceberg-own": """\
+Seed 251 was drawn before anybody looked at its mutants, and each survivor met all tests. The aim is 95 %: it is not
+reached, and the intervals of the samples overlap. Three of the 8 that nobody argued are in `foreign_tables`, which
+makes tables for the suite and came after seed 83: no test of the plugin's own ran it. Samples after this one leave it
+out, as they do other code of tests. Of all 3,867 mutants no test of the plugin's own reached 346, of which 251 are
+there.
+
 Seed 83 was drawn before anybody looked at its mutants, and each survivor met all tests, those of commit 6e693da6: 34 of
 37, 91.9 %. The aim of 95 % is not reached. The intervals of the four samples overlap. One of its 40 could not be made.
 Of its five survivors two are argued, and the other three have tests since, which no sample has met yet: files of
