@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ducklake_lake.features import FEATURES
-from ducklake_lake.library import OWN, Lake, Overtaken, quoted
+from ducklake_lake.library import OWN, Lake, Overtaken, Session, quoted
 from ducklake_lake.table import Version, found, load_newest
 from laketier import kit, spi
 from laketier.kit.staged import check_staged, discard_staged, refuse_published, remove
@@ -97,46 +98,50 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
         assert isinstance(state, State)
-        check_staged(self._folder, results, attempt_of=NAMES.attempt_of, where=self.table.location)
         files = [file for result in results for file in result.files]
-        if files:  # the library lists a file any number of times
-            paths = [file.path for file in files]
-            refuse_published(paths, self._published(paths), where=self.table.location)
-        path, base = self.table.path, state.version
         try:
-            with self.lake.transaction() as session:
-                if session.snapshot() != base.number:
-                    raise Overtaken(f"the lake is at snapshot {session.snapshot()}, not at {base.number}")
-                if self.context.mode is spi.WriteMode.OVERWRITE:
-                    session.run(f"DELETE FROM {session.lake}.{quoted(path.database, path.table)}")
-                for file in files:
-                    # The path is a pattern for the library.
-                    place = glob.escape(f"{self.table.location}/{file.path}")
-                    session.run(
-                        "CALL ducklake_add_data_files(?, ?, ?, schema => ?)",
-                        (session.lake, path.table, place, path.database),
-                    )
-                # The library makes no snapshot without a change: this is one, also without files and watermark.
-                session.run(
-                    f"INSERT INTO {session.lake}.{OWN}.commits VALUES (?, ?)", (base.identity, self.context.commit_id)
-                )
-                if watermark is not None:
-                    marks, pipeline = f"{session.lake}.{OWN}.watermarks", watermark.token.pipeline
-                    text = watermark.carried_by(base.number + 1).to_json()
-                    if pipeline in base.watermarks:
-                        session.run(
-                            f"DELETE FROM {marks} WHERE table_uuid = ? AND pipeline = ?", (base.identity, pipeline)
-                        )
-                    session.run(f"INSERT INTO {marks} VALUES (?, ?, ?)", (base.identity, pipeline, text))
+            # The COMMIT is not under `before_effect`: the stack ends last. What a transaction did before is nobody's.
+            with ExitStack() as stack, kit.before_effect(self.table.location):
+                check_staged(self._folder, results, attempt_of=NAMES.attempt_of, where=self.table.location)
+                if files:  # the library lists a file any number of times
+                    paths = [file.path for file in files]
+                    refuse_published(paths, self._published(paths), where=self.table.location)
+                self._change(stack.enter_context(self.lake.transaction()), state.version, files, watermark)
         except Overtaken as error:
             # Certain: the library did nothing. All other errors pass, and mean that the outcome is unknown.
             raise spi.Conflict("another commit came first", where=self.table.location, why=str(error)) from error
+        base = state.version
         return spi.LakeCommitResult(
             snapshot_id=base.number + 1,
             rows=sum(file.rows for file in files),
             files=len(files),
             bytes=sum(file.bytes for file in files),
         )
+
+    def _change(
+        self, session: Session, base: Version, files: Sequence[spi.StagedFile], watermark: spi.Watermark | None
+    ) -> None:
+        """What the commit will make so."""
+        path = self.table.path
+        if (number := session.snapshot()) != base.number:
+            why = f"the lake is at snapshot {number}, not at {base.number}"
+            raise spi.Conflict("another commit came first", where=self.table.location, why=why)
+        if self.context.mode is spi.WriteMode.OVERWRITE:
+            session.run(f"DELETE FROM {session.lake}.{quoted(path.database, path.table)}")
+        for file in files:
+            # The path is a pattern for the library.
+            place = glob.escape(f"{self.table.location}/{file.path}")
+            session.run(
+                "CALL ducklake_add_data_files(?, ?, ?, schema => ?)", (session.lake, path.table, place, path.database)
+            )
+        # The library makes no snapshot without a change: this is one, also without files and watermark.
+        session.run(f"INSERT INTO {session.lake}.{OWN}.commits VALUES (?, ?)", (base.identity, self.context.commit_id))
+        if watermark is not None:
+            marks, pipeline = f"{session.lake}.{OWN}.watermarks", watermark.token.pipeline
+            text = watermark.carried_by(base.number + 1).to_json()
+            if pipeline in base.watermarks:
+                session.run(f"DELETE FROM {marks} WHERE table_uuid = ? AND pipeline = ?", (base.identity, pipeline))
+            session.run(f"INSERT INTO {marks} VALUES (?, ?, ?)", (base.identity, pipeline, text))
 
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
         discard_staged(

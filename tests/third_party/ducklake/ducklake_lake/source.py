@@ -16,7 +16,7 @@ from ducklake_lake.rounds import State
 from ducklake_lake.table import Version, at, found, load, load_newest, look_up
 from laketier import kit, spi
 
-BATCH_ROWS = 65_536
+PAGE_ROWS = 65_536
 
 
 @contextmanager
@@ -77,7 +77,15 @@ class Source(spi.LakeSource):
         )
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        place = split.payload
+        place, first = split.payload, split.payload.first
+        while first <= place.last:
+            batches, first = self._page(place, first, schema)
+            for batch in batches:
+                yield kit.conform(batch, schema)
+
+    def _page(self, place: Place, first: int, schema: pa.Schema) -> tuple[list[pa.RecordBatch], int]:
+        """Rows from the number ``first`` on, and the number to go on with. A transaction for each page, which has ended
+        before its rows are handed over: who takes them may wait for hours, and SQLite's log would grow meanwhile."""
         columns = ", ".join(map(quoted, schema.names)) or "filename"
         with found(self.lake, self.table.path), self.lake.transaction() as session:
             if (there := look_up(session, self.table.path, place.snapshot)) is None or there[0] != self._identity:
@@ -89,9 +97,15 @@ class Source(spi.LakeSource):
                     which, values = "rowid BETWEEN ? AND ?", [place.first, place.last]
                     if session.run(f"SELECT count(*) {rows} WHERE {which}", values) != [(place.rows,)]:
                         raise self._expired(place.snapshot, "its files were merged")
-                query = f"SELECT {columns} {rows} WHERE {which}"
-                for batch in session.cursor.execute(query, values).to_arrow_reader(BATCH_ROWS):
-                    yield kit.conform(batch.select(schema.names), schema)
+                following = first + PAGE_ROWS
+                query = f"SELECT {columns} {rows} WHERE {which} AND rowid >= ? AND rowid < ?"
+                reader = session.cursor.execute(query, [*values, first, following]).to_arrow_reader(PAGE_ROWS)
+                page = [batch.select(schema.names) for batch in reader if len(batch)]
+                if not page:  # numbers of rows have gaps, of any size
+                    query = f"SELECT min(rowid) {rows} WHERE {which} AND rowid >= ?"
+                    ((found_at,),) = session.run(query, [*values, following])
+                    following = place.last + 1 if found_at is None else found_at
+                return page, following
 
     @property
     def _identity(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from ducklake_lake.source import PAGE_ROWS
 
 from laketier import spi
 from laketier.registry import Lake, configure, open_lake
@@ -89,6 +92,61 @@ def test_a_commit_to_another_table_is_a_conflict_that_keeps_the_staged_files(lak
         committer.publish(state, [result], None)
     assert committer.publish(committer.open(), [result], None).rows == 3
     assert rows_of(lake) == [1, 2, 3]
+
+
+def test_a_library_that_fails_before_its_commit_has_not_begun(lake: Lake) -> None:
+    """It says so of a file that is no Parquet."""
+    factory = lake.storage.tiering_factory(prepare_table(lake, BATCH.schema))
+    with factory.create_writer(spi.WriterInitContext(spi.new_attempt_id())) as writer:
+        writer.write(BATCH)
+        result = writer.complete()
+    (file,) = result.files
+    staged = Path(lake.load_table().location, file.path)
+    staged.write_bytes(bytes(staged.stat().st_size))
+    committer = factory.create_committer(spi.CommitterInitContext(spi.new_attempt_id()))
+    with pytest.raises(spi.NotBegun, match="nothing was published"):
+        committer.publish(committer.open(), [result], None)
+    assert rows_of(lake) == []
+
+
+CHECKPOINT = (
+    "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone())"
+)
+
+
+def test_no_transaction_is_open_while_rows_are_handed_over(lake: Lake) -> None:
+    """One would keep SQLite's log from being emptied, for as long as somebody thinks about a batch."""
+    batch = pa.record_batch({"id": range(2 * PAGE_ROWS + 1)})
+    factory = lake.storage.tiering_factory(prepare_table(lake, batch.schema))
+    for epoch in range(2):
+        tiering = TieringRound(factory, token=spi.Token(pipeline="p", run="r", epoch=epoch))
+        tiering.commit_messages([write_task(factory, [batch])])
+    source = lake.source(lake.load_table())
+    plan = source.plan(spi.ScanRequest())
+    rows = source.read(plan.splits[0], plan.schema)
+    ids = next(rows).column("id").to_pylist()
+    # Another process, as to close the file in this one ends the locks of it.
+    command = [sys.executable, "-c", CHECKPOINT, str(source.lake.file)]
+    lake.storage.catalog().create_table(spi.TablePath("db", "other"), spi.TableDescriptor(BATCH.schema))
+    busy, *_ = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout.split()
+    assert busy == "0"
+    ids += [number for more in rows for number in more.column("id").to_pylist()]
+    assert sorted(ids) == batch.column("id").to_pylist()
+
+
+def test_numbers_of_rows_may_have_gaps(lake: Lake, other: Callable[[str], list[tuple[object, ...]]]) -> None:
+    """Rows keep their numbers where others were deleted, and where a merge put them in one file."""
+    batch = pa.record_batch({"id": range(10 * PAGE_ROWS)})
+    factory = lake.storage.tiering_factory(prepare_table(lake, batch.schema))
+    for epoch in range(2):
+        tiering = TieringRound(factory, token=spi.Token(pipeline="p", run="r", epoch=epoch))
+        tiering.commit_messages([write_task(factory, [batch])])
+    last = 10 * PAGE_ROWS - 1
+    other(f"DELETE FROM lake.db.t WHERE id BETWEEN 2 AND {last - 1}")
+    assert rows_of(lake) == [0, 0, 1, 1, last, last]
+    other("CALL ducklake_rewrite_data_files('lake')")
+    other("CALL ducklake_merge_adjacent_files('lake')")
+    assert rows_of(lake) == [0, 0, 1, 1, last, last]
 
 
 def test_a_lake_that_was_moved_is_not_the_copy_in_its_old_place(lake: Lake, tmp_path: Path) -> None:
