@@ -125,6 +125,46 @@ def test_whatever_arrow_says_of_a_damaged_file_is_damage(kind: str, tmp_path: Pa
     assert code == 0, output
 
 
+FAILED_FIRST = """
+import pyarrow as pa
+import pytest
+
+from laketier.registry import configure, open_lake
+from laketier.spi import CommitterInitContext, NotBegun, WriterInitContext, new_attempt_id
+from laketier.tables import prepare_table
+
+
+@pytest.mark.parametrize("rows", {rows})
+def test_a_look_fails(tmp_path, rows):
+    lake = open_lake(configure({{"lake.format": "acme-x", "lake.warehouse": str(tmp_path), "lake.table": "db.t"}}))
+    batch = pa.record_batch({{"id": pa.array(rows, pa.int64())}})
+    factory = lake.storage.tiering_factory(prepare_table(lake, batch.schema))
+    with factory.create_writer(WriterInitContext(new_attempt_id())) as writer:
+        writer.write(batch)
+        result = writer.complete()
+    committer = factory.create_committer(CommitterInitContext(new_attempt_id()))
+    state = committer.open()
+    (tmp_path / "{file}").write_bytes(b"no database" * 1000)
+    with pytest.raises(NotBegun):
+        committer.publish(state, [result], None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "rows"),
+    # Without rows, the library is asked for nothing but its commit, and of that nobody knows.
+    [("database", "acme-x.sqlite", [[1], []]), ("table-library", "library.sqlite", [[1]])],
+)
+def test_a_step_before_the_commit_that_fails_is_told_as_one(
+    kind: str, file: str, rows: list[list[int]], tmp_path: Path
+) -> None:
+    """Its rows are certainly not there, and a batch has nothing by which it could be recognised."""
+    project = made(tmp_path, kind)
+    (project / "tests" / "test_failed_first.py").write_text(FAILED_FIRST.format(file=file, rows=rows))
+    code, output = suite(project, "tests/test_failed_first.py")
+    assert code == 0, output
+
+
 WARNING = """
 import warnings
 
