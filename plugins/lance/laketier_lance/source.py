@@ -134,14 +134,17 @@ class LanceSource(LakeSource):
         return open_dataset(self.table.location, storage, self._version_at(dataset, request.as_of))
 
     def _version_at(self, dataset: LanceDataset, moment: int) -> int:
-        """The newest version committed at ``moment`` or before: versions are in order, so by bisection."""
+        """The newest version committed at ``moment`` or before: versions are in order, so by bisection. Between a
+        version and the next one that is left, as tags keep some while those after them are cleaned up, nobody knows
+        which it was."""
         storage = self.options.storage_options()
         versions = versions_of(dataset)
-        low, high = 0, len(versions)
+        low, high, found_at = 0, len(versions), moment
         while low < high:
             middle = (low + high) // 2
-            if committed_at(self.table.location, storage, versions[middle]) <= moment:
-                low = middle + 1
+            at = committed_at(self.table.location, storage, versions[middle])
+            if at <= moment:
+                low, found_at = middle + 1, at
             else:
                 high = middle
         if low == 0:
@@ -150,4 +153,12 @@ class LanceSource(LakeSource):
                 where=str(self.table.path),
                 fix="`laketier history` lists the versions that can be read.",
             )
-        return versions[low - 1]
+        found, after = versions[low - 1], versions[low] if low < len(versions) else None
+        if after not in (None, found + 1) and found_at < moment:
+            raise SnapshotNotFound(
+                f"it is not known which version the table had at {moment} ms",
+                where=str(self.table.path),
+                why=f"the versions between {found} and {after} are gone",
+                fix="`laketier history` lists the versions that can be read.",
+            )
+        return found

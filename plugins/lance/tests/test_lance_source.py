@@ -11,6 +11,7 @@ import pyarrow.dataset as pads
 import pytest
 
 from laketier.spi import And, ConfigError, Leaf, Not, Op, Or, ScanRequest, SnapshotNotFound, pack, to_arrow, unpack
+from laketier_conformance.lake import tick
 from laketier_lance.filters import to_sql
 
 UTC = datetime.UTC
@@ -121,6 +122,23 @@ def test_time_travel_by_version_and_by_moment(table):
             table.scan(snapshot_id=unknown)
     with pytest.raises(ConfigError):
         table.scan(snapshot_id=1, as_of=1)
+
+
+def test_a_moment_between_a_tagged_version_and_those_that_are_left(table):
+    """Which one was there then was cleaned up: the tagged one is no answer. At its own moment it is."""
+    for epoch in range(4):
+        table.append(epoch, epoch)
+        tick()
+    lines = {line.snapshot_id: line for line in table.storage.history(table.info).snapshots(10)}
+    dataset = table.open()
+    dataset.tags.create("kept", 2)
+    dataset.cleanup_old_versions(datetime.timedelta(0), error_if_tagged_old_versions=False)
+    assert [line.snapshot_id for line in table.storage.history(table.info).snapshots(10)] == [5, 2]
+    assert table.scan(as_of=lines[2].committed_at)["id"].to_pylist() == [0]
+    assert table.scan(as_of=lines[5].committed_at)["id"].to_pylist() == [0, 1, 2, 3]
+    for moment in (lines[2].committed_at + 1, lines[3].committed_at, lines[4].committed_at):
+        with pytest.raises(SnapshotNotFound, match="between 2 and 5 are gone"):
+            table.scan(as_of=moment)
 
 
 def test_a_moment_is_the_time_of_the_clock(table):
