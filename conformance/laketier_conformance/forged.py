@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from laketier.kit.manifests.document import digest_of, encode
 
@@ -20,6 +21,8 @@ _NUMBERS: tuple[Any, ...] = (-1, 2**63, "x", _LEFT_OUT)
 _TEXTS: tuple[Any, ...] = (7, "x", _LEFT_OUT)
 _OTHERS: tuple[Any, ...] = (None, ["x"], 7, _LEFT_OUT)
 
+T = TypeVar("T")
+
 
 class Forgery(NamedTuple):
     """``change``: in words. ``content``: of the file then."""
@@ -31,17 +34,23 @@ class Forgery(NamedTuple):
 
 def forged(files: Mapping[Path, bytes]) -> list[Forgery]:
     """Of places that are alike one is taken, the last by name, and of all no more than `MOST_SEALED` and `MOST`: by
-    chance, and the same each time."""
-    found: dict[bool, dict[str, tuple[Path, str, Callable[[], bytes]]]] = {True: {}, False: {}}
+    chance, and the same each time. Each kind of document has its share, so one of few values meets all of them."""
+    found: dict[bool, dict[tuple[str, ...], dict[str, tuple[Path, str, Callable[[], bytes]]]]] = {True: {}, False: {}}
     for file, content in sorted(files.items(), reverse=True):  # of documents that have numbers the newest
         for document, made in _documents(content):
             shape = tuple(sorted(document))
+            alike = found[made is encode].setdefault(shape, {})
             for place, change, altered in _altered(document):
                 drawn = hashlib.sha256(repr((shape, place, change)).encode()).hexdigest()
-                found[made is encode].setdefault(drawn, (file, f"{place} is {change}", partial(made, altered)))
-    first = {sealed: [some[drawn] for drawn in sorted(some)] for sealed, some in found.items()}
-    chosen = {True: first[True][:MOST_SEALED], False: first[False][:MOST]}
-    return [Forgery(file, change, make()) for some in chosen.values() for file, change, make in some]
+                alike.setdefault(drawn, (file, f"{place} is {change}", partial(made, altered)))
+    chosen = [*_in_turn(found[True].values(), MOST_SEALED), *_in_turn(found[False].values(), MOST)]
+    return [Forgery(file, change, make()) for file, change, make in chosen]
+
+
+def _in_turn(kinds: Iterable[Mapping[str, T]], most: int) -> list[T]:
+    """The first of each kind by name, then the second of each, and so on."""
+    sorted_kinds = ([kind[name] for name in sorted(kind)] for kind in kinds)
+    return [each for row in zip_longest(*sorted_kinds) for each in row if each is not None][:most]
 
 
 def resealed(files: Mapping[Path, bytes], file: Path, content: bytes) -> Mapping[Path, bytes]:

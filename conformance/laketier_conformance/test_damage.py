@@ -26,7 +26,7 @@ from laketier.spi import (
     TableNotFound,
     UnknownOutcome,
 )
-from laketier_conformance import apart
+from laketier_conformance import answer_types, apart
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, goes_well, told
 from laketier_conformance.forged import forged, is_sealed, resealed
@@ -250,7 +250,8 @@ def _laid_out(lake: Lake) -> Table:
 def test_each_value_is_another(lake: Lake, unproven: Callable[[str, str], None]) -> None:
     """In turn, each value of the metadata that are JSON is left out, or is one of another kind, as a tool or a newer
     version writes it, and who looks at older snapshots, at changes, or commits next meets it. Where a checksum of the
-    kit's guards a value, it is right wherever it is told."""
+    kit's guards a value, it is right wherever it is told, and the format reads the value itself: what it then answers
+    is of the types that its contract says."""
     table = _laid_out(lake)
     _two_commits(table, 0)
     root = local_folder(table.info.location)
@@ -264,7 +265,10 @@ def test_each_value_is_another(lake: Lake, unproven: Callable[[str, str], None])
     for file, change, content in forgeries:
         for name, altered in resealed(before, file, content).items():
             apart.write(name, altered)
+        answer_types.WRONG.clear()
         _judge(f"in {file.name}, {change}", looks)
+        if is_sealed(content):
+            assert not answer_types.WRONG, f"in {file.name}, {change}: {answer_types.WRONG[0]}"
         restore(root, before)
 
 

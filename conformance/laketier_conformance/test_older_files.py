@@ -56,6 +56,12 @@ def _looks(table: Table, snapshots: Sequence[int | None], start: int | None = No
     looks["the watermark, and whether its commit landed"] = opened
     if table.lake.declares(Feature.TIME_TRAVEL):
         looks |= {f"rows of snapshot {each}": partial(_snapshot, table, each) for each in snapshots}
+    if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP, Feature.HISTORY):
+        lived = table.history.snapshots(LONG + EPOCHS)
+        moments: dict[int | None, int | None] = {line.snapshot_id: line.committed_at for line in lived}
+        looks |= {
+            f"rows of the moment of snapshot {each}": partial(_moment, table, moments.get(each)) for each in snapshots
+        }
     if table.lake.declares(Feature.HISTORY):
         lines = {line.snapshot_id: line for line in table.history.snapshots(9)}
         # One whose file is gone may be as one that was cleaned up.
@@ -105,6 +111,10 @@ def _harm(file: Path, harm: str, content: bytes) -> None:
 def _is_whole_or_refused(looks: Looks, whole: Answers, said: str) -> None:
     for what, found in _answers(looks, said).items():
         expect(found, whole[what], f"{said}: {what}, which are told and not refused")
+
+
+def _moment(table: Table, moment: int | None) -> object:
+    return sorted(table.read(columns=("id",), as_of=moment)["id"].to_pylist())
 
 
 @pytest.mark.parametrize("harm", HARMS)
