@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from laketier.spi import FULL, Feature, Support, require, unsupported
+from laketier.spi import FULL, Feature, Support, unsupported
 
 IDENTIFIER = "localfile"
 
@@ -36,8 +36,3 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.ORPHAN_COLLECTION: FULL,
     Feature.POWER_CUT: FULL,
 }
-
-
-def refuse(feature: Feature, *, fix: str | None = None) -> None:
-    """Raise `FeatureNotSupported` unless the format has ``feature``."""
-    require(IDENTIFIER, FEATURES, feature, fix=fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -145,12 +146,11 @@ class LocalFileTable(ManifestTable):
         bucket = in_s3(self.place)
         if bucket is None:
             return pa.PythonFile(os.fdopen(LocalFolder(self.location).open(file.path), "rb"), "r")
-        try:
+        found: pa.NativeFile | None = None
+        with suppress(FileNotFoundError):
             found = bucket.open(file.path)
-        except FileNotFoundError:
-            refuse_lost(file.path, None, file.bytes, where=self.store.root)
-            raise
-        refuse_lost(file.path, found.size(), file.bytes, where=self.store.root)
+        refuse_lost(file.path, None if found is None else found.size(), file.bytes, where=self.store.root)
+        assert found is not None  # or it was refused
         return found
 
 
