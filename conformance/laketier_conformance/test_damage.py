@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Mapping
+import random
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from laketier_conformance import answer_types, apart
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, goes_well, told
 from laketier_conformance.forged import forged, is_sealed, resealed
-from laketier_conformance.lake import Lake, Table, ids_of, read_plan
+from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
 from laketier_conformance.outside import contents, everything, local_folder, restore, touched
 
 
@@ -46,6 +48,8 @@ HARMS: Mapping[str, Callable[[bytes], bytes]] = {
     "full of brackets": lambda _: b"[" * 100_000,
     "an empty document": lambda _: b"{}\n",
 }
+_ROW = 32 * 1024
+"""Bytes of a text, before it is written in hexadecimal digits."""
 MOST = 30
 """Pairs of a file and a harm that one run tries."""
 
@@ -213,6 +217,55 @@ def test_each_file_beside_the_tables_is_written_over(
     found = sorted(row[0] for row in answer["told"]["rows"])
     expected = ids_of(0) if table.lake.declares(Feature.ADD_COLUMN) else ids_of(0) + ids_of(1)
     expect(found, expected, "the rows, where all is as it was")
+
+
+def _ways_to_lose(home: Path, rows: Iterable[Path]) -> list[Path]:
+    """Each folder and file below a warehouse that is not on the way to a file of ``rows``. What lies in such a folder
+    is lost with it."""
+    on_the_way = {each for file in rows for each in (file, *file.parents)}
+    found = []
+    for folder in sorted(each for each in on_the_way if each.is_relative_to(home) and each.is_dir()):
+        found += sorted(each for each in folder.iterdir() if each not in on_the_way)
+    return found
+
+
+def test_what_leads_to_the_rows_is_lost(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """By a backup that left it out, or by a hand that tidied up: a folder or a file beside the rows, each in turn.
+    Whoever makes sure that there is a table, as each new query does, gets the one with its rows, is refused, or gets a
+    new one in another place. One in the place of these rows would be dropped with them, and somebody looks for them."""
+    draw = random.Random(0)
+    for epoch in range(2):  # what is large is rows
+        rows = batch(ids_of(epoch)).set_column(1, "name", pa.array([draw.randbytes(_ROW).hex() for _ in ids_of(epoch)]))
+        table.publish_arrow([rows], token(epoch))
+    before = table.ids
+    home = local_folder(table.lake.location)
+    files = [] if home is None else [file for file, content in contents(home).items() if len(content) > _ROW]
+    if home is None or not files:
+        unproven("lost metadata", "the table's rows are in no file below a local warehouse")
+        return
+    aside = home.with_name(f"{home.name}-aside")
+    for lost in _ways_to_lose(home, files):
+        lost.rename(aside)
+        what = f"{lost.relative_to(home)} is lost, and the files of the rows are there"
+        try:
+            made = table.lake.create(name=str(table.path))
+            if made.ids != before:
+                table.lake.storage.catalog().drop_table(table.path)
+        except LaketierError:
+            pass
+        gone = [file.relative_to(home) for file in files if not file.exists()]
+        expect(gone, [], f"{what}, and a table of this name is made and dropped: files of the rows that are gone")
+        _put_back(aside, lost)
+    with goes_well("all is as it was, and the table is read"):
+        expect(table.ids, before, "all is as it was: rows")
+
+
+def _put_back(aside: Path, lost: Path) -> None:
+    if lost.is_dir():
+        shutil.rmtree(lost)
+    else:
+        lost.unlink(missing_ok=True)
+    aside.rename(lost)
 
 
 def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str, str], None]) -> None:

@@ -17,6 +17,7 @@ from laketier.bucketing import assigner_for
 from laketier.kit import LocalFolder
 from laketier.kit.access import access
 from laketier.kit.beside_drops import beside_drops
+from laketier.kit.confine import RECORDS
 from laketier.kit.durable import make_directories
 from laketier.kit.partition import check_partition_name
 from laketier.spi import (
@@ -52,7 +53,7 @@ from laketier_delta.layout import (
     primary_key_from,
     spec_id_of,
 )
-from laketier_delta.leftover import lone_entry, take_back
+from laketier_delta.leftover import is_of_clock_alone, lone_entry, take_back
 from laketier_delta.location import LOG, Location
 from laketier_delta.log_version import log_bytes, log_version
 from laketier_delta.options import DeltaOptions
@@ -238,6 +239,8 @@ class DeltaCatalog(LakeCatalog):
     def _refuse_other_formats(self, location: Location) -> None:
         selector = pafs.FileSelector(location.root, allow_not_found=True)
         names = [info.base_name for info in location.filesystem.get_file_info(selector)]
+        if names == [RECORDS] and is_of_clock_alone(location):
+            return
         if names and LOG not in names:
             raise IncompatibleTable(
                 "something that is not a Delta table is there",

@@ -55,6 +55,14 @@ def lone_entry(location: Location) -> LoneEntry | None:
     return None
 
 
+def is_of_clock_alone(location: Location) -> bool:
+    """Whether the folder of records holds no more than the file whose date tells an object store's time: who asked for
+    it was killed."""
+    selector = pafs.FileSelector(f"{location.root}/{RECORDS}", allow_not_found=True, recursive=True)
+    found = location.filesystem.get_file_info(selector)
+    return [info.path for info in found] == [f"{location.root}/{RECORDS}/clock"]
+
+
 def take_back(entry: LoneEntry) -> None:
     """Remove it. Another process may have done that, and made a table since, which has an entry of that name: it is put
     back. Driver."""

@@ -16,7 +16,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 
 from laketier.maintenance.orphans import collect_orphans, list_orphans
-from laketier.spi import Collected, Conflict, Passthrough, Token, WriteMode
+from laketier.spi import Collected, Conflict, IncompatibleTable, Passthrough, Token, WriteMode
 from laketier.tiering import TieringRound
 from laketier_conformance.stores.atomic import server
 from laketier_delta.location import Location
@@ -138,6 +138,18 @@ def test_orphans_on_s3(bucket, support):
     assert lake.read(snapshot_id=3).num_rows == 9
     assert lake.epoch(4, rows("plain")).rows == 1
     assert lake.read().num_rows == 2
+
+
+def test_a_table_is_made_where_who_asked_for_the_time_was_killed(bucket, support):
+    lake, client = bucket
+    for name, is_taken in (("clock", True), ("notes.txt", False)):
+        client.put_object(Bucket="lake", Key=f"warehouse/db/t/_laketier/{name}", Body=b"")
+        if not is_taken:
+            with pytest.raises(IncompatibleTable, match="_laketier"):
+                lake.create()
+        else:
+            assert lake.create().snapshot_id == 0
+            lake.storage.catalog().drop_table(support.PATH)
 
 
 def test_a_version_on_s3_names_one_state(bucket, support):

@@ -15,6 +15,7 @@ from laketier.kit.looks import is_folder, is_there
 from laketier.spi import (
     AddColumn,
     BucketSpec,
+    CorruptTable,
     Feature,
     FeatureNotSupported,
     IncompatibleTable,
@@ -33,6 +34,7 @@ from laketier.spi import (
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors, sync_embedded
 from laketier_iceberg.features import FEATURES
 from laketier_iceberg.leftovers import foreign_in
+from laketier_iceberg.lost import lost_metadata
 from laketier_iceberg.moved import refuse_moved
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
@@ -98,13 +100,13 @@ class IcebergCatalog(LakeCatalog):
 
         properties, fields = _properties(descriptor), fields_of(descriptor)
         check_properties(properties, str(path))
-        catalog = connect(self._settings)
         try:
             found = self.load_table(path)
             sync_embedded(self._settings)
             return found
         except TableNotFound:
             self._refuse_foreign_folder(path)
+        catalog = connect(self._settings)  # makes an embedded one, which must not hide that it was lost
         try:
             if not catalog.namespace_exists((path.database,)):
                 catalog.create_namespace((path.database,))
@@ -239,7 +241,7 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     if settings.embedded and not is_there(settings.database):
-        raise _not_found(path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
+        raise _absent(settings, path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
     catalog = connect(settings)
     left = _LOOKS
     while True:
@@ -252,7 +254,10 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
                 refuse_moved(settings.warehouse, path, found.metadata_location)
             return found
         except (NoSuchTableError, NoSuchNamespaceError) as error:
-            raise _not_found(path) from error
+            absent = _absent(settings, path)
+            if left and isinstance(absent, CorruptTable):
+                continue  # another process may have made it in between, or be about to drop it
+            raise absent from error
         except Exception as error:
             if isinstance(error, LaketierError) or not is_unreadable(error):
                 raise
@@ -360,6 +365,21 @@ def _is_new(info: TableInfo, change: AddColumn) -> bool:
             fix="Add it as a nullable column.",
         )
     return True
+
+
+def _absent(settings: CatalogSettings, path: TablePath, why: str | None = None) -> TableNotFound | CorruptTable:
+    """What to raise for a table that the catalog does not know."""
+    place = Path(settings.warehouse, path.database, path.table)
+    lost = lost_metadata(place) if settings.embedded else None
+    if lost is None:
+        return _not_found(path, why)
+    return CorruptTable(
+        "the catalog does not know the table, and its files are there",
+        where=str(place),
+        why=f"it holds {lost}, of a table that nobody dropped here",
+        fix=f"Restore {EMBEDDED_FILE} from a backup, or register that file with the catalog. If nobody needs the rows, "
+        "delete the folder.",
+    )
 
 
 def _not_found(path: TablePath, why: str | None = None) -> TableNotFound:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from laketier.kit.staged import remove
 from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below
+from laketier_iceberg.lost import is_alone, mark_of_drop
 from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
 from laketier_iceberg.references import locations, may_delete
 from laketier_iceberg.table_properties import DELETE_OLD_METADATA
@@ -51,6 +52,7 @@ def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
     files there, and where ``gc.enabled`` is false. As soon as the name is free, another process may make a table in the
     same folder, and what comes there from then on is that one's. Raises what ``catalog.drop_table`` does."""
     from pyiceberg.catalog import MetastoreCatalog
+    from pyiceberg.exceptions import NoSuchTableError
 
     name, location = table.name(), table.location().rstrip("/")
     if not isinstance(catalog, MetastoreCatalog):
@@ -60,11 +62,21 @@ def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
     found, stays = _found(folder)
     stays = stays or _why_files_stay(catalog, table, folder, found)
     named = [] if stays is not None or own_folder is not None else list(locations(table))
-    catalog.drop_table(name)
+    is_own = own_folder is not None and Path(location) == Path(own_folder)
+    mark = mark_of_drop(Path(location), str(table.metadata.table_uuid), table.metadata_location) if is_own else None
+    try:
+        catalog.drop_table(name)
+    except NoSuchTableError:
+        if mark is not None and is_alone(Path(location), mark):  # somebody else dropped it, and is done
+            remove(folder, [mark])
+            _remove_empty_folders(location)
+        raise
     if stays is not None:
         log.warning("%s: the files below %s stay, as %s", ".".join(name), location, stays)
-    elif own_folder is not None and Path(location) == Path(own_folder):
-        remove(folder, found)
+    elif is_own:
+        # Whoever finds a table's metadata without the mark takes it for lost.
+        remove(folder, [path for path in found if path != mark])
+        remove(folder, [] if mark is None else [mark])
         _remove_empty_folders(location)
     else:
         for left in delete_below(table.io, [location], named):

@@ -50,11 +50,16 @@ def metadata_file(catalog: Catalog, name: tuple[str, ...]) -> str | None:
 
 def document(catalog: Catalog, location: str) -> dict[str, Any]:
     """A metadata file as it is stored. Raises `OSError` and what is in `DAMAGE`."""
+    return document_at(catalog.properties, location)
+
+
+def document_at(properties: Mapping[str, str], location: str) -> dict[str, Any]:
+    """The same, where no catalog is open. ``properties``: of the FileIO."""
     from pyiceberg.io import load_file_io
     from pyiceberg.serializers import Compressor
 
     with (
-        load_file_io(catalog.properties, location).new_input(location).open() as stream,
+        load_file_io(dict(properties), location).new_input(location).open() as stream,
         Compressor.get_compressor(location=location).stream_decompressor(stream) as text,
     ):
         found = json.loads(text.read())

@@ -38,6 +38,7 @@ from laketier.spi import (
     TablePath,
     UnsupportedType,
 )
+from laketier_iceberg import removal
 from laketier_iceberg.leftovers import foreign_in
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.plugin import IcebergPlugin
@@ -294,18 +295,23 @@ def test_files_of_icebergs_writers_are_known(tmp_path: Path, name: str) -> None:
     assert foreign_in(tmp_path) == []
 
 
-def test_a_folder_with_what_a_killed_drop_left_is_taken(events: Any, warehouse: Path) -> None:
+def test_a_folder_with_what_a_killed_drop_left_is_taken(events: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of laketier's own writers and of pyiceberg's."""
     events.round(events.token(0), events.batch(0, 3))
     events.table().append(pa.Table.from_batches([events.batch(3, 5)]))
     folder = Path(events.table().location())
-    copied = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert len({path.parent for path in copied}) == 2
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    assert len({path.parent for path in before}) == 2
     catalog, path, descriptor = events.storage.catalog(), events.info.path, events.info.descriptor
+    removed: list[list[str]] = []
+    monkeypatch.setattr(removal, "remove", lambda _, paths: removed.append(list(paths)))
     catalog.drop_table(path)
-    for file, content in copied.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+    monkeypatch.undo()
+    (mark,) = {path for path in folder.rglob("*") if path.is_file()} - before
+    assert sorted(removed[0]) == sorted(str(path.relative_to(folder)) for path in before)
+    assert removed[1:] == [[str(mark.relative_to(folder))]]
+    with pytest.raises(TableNotFound):
+        catalog.load_table(path)
     catalog.create_table(path, descriptor)
     assert events.ids() == []
 

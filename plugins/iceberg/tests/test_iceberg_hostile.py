@@ -82,7 +82,8 @@ def test_a_drop_takes_no_files_of_another_catalog(events: Any, below: str, tmp_p
     other.append(other.scan().to_arrow().schema.empty_table())
     before = everything(Path(events.info.location))
     events.storage.catalog().drop_table(events.info.path)
-    assert touched(before, everything(Path(events.info.location))) == []
+    mark, folder = touched(before, everything(Path(events.info.location)))
+    assert (mark.rpartition(".")[2], folder) == ("dropped", "metadata")
     assert not events.storage.catalog().list_tables()
 
 
@@ -114,8 +115,11 @@ def test_a_drop_leaves_the_files_where_the_table_says_so(events: Any, caplog: py
         change.set_properties({"gc.enabled": "false"})
     before = everything(Path(events.info.location))
     events.storage.catalog().drop_table(events.info.path)
-    assert touched(before, everything(Path(events.info.location))) == []
+    *marks, folder = touched(before, everything(Path(events.info.location)))
+    assert folder == "metadata"
+    assert [mark.rpartition(".")[2] for mark in marks] == ["dropped"]
     assert "gc.enabled is false" in caplog.text
+    assert events.storage.catalog().create_table(events.info.path, events.info.descriptor).snapshot_id is None
 
 
 def test_neighbours_are_looked_for_without_loading_tables(

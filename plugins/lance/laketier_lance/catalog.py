@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from laketier.kit import LocalFolder, TableFolder
 from laketier.kit.beside_drops import beside_drops
+from laketier.kit.confine import RECORDS
 from laketier.kit.local_store import files_below, refuse_found
 from laketier.kit.looks import names_in
 from laketier.kit.storage_errors import naming_storage_errors
@@ -41,12 +42,12 @@ from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
 from laketier_lance.leftovers import PLAIN, foreign
 from laketier_lance.location import BRANCHES, FOLDERS, SUFFIX, local_path, refuse_others, table_location
+from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
 from laketier_lance.properties import set_properties
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
-from laketier_lance.writer import DATA
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -102,9 +103,9 @@ class LanceCatalog(LakeCatalog):
             return
         listed = self._listing(location)
         names = {str(path).rstrip("/").rpartition("/")[2] for path in (*listed.common_prefixes, *listed.objects)}
-        refuse_found(sorted(names - FOLDERS), where=location)
+        refuse_found(sorted(names - {*FOLDERS, RECORDS}), where=location)
         session = self._session(location)
-        below = (str(name) for folder in PLAIN if folder in names for name in session.list(folder))
+        below = (str(name) for folder in (*PLAIN, RECORDS) if folder in names for name in session.list(folder))
         refuse_found(foreign(below), where=location)
 
     def _create(self, location: str, schema: pa.Schema) -> None:

@@ -11,10 +11,8 @@ import pyarrow.fs as pafs
 
 from laketier.spi import StorageError, time_of_storage
 from laketier_lance.dataset import LANCE_ERRORS, lance_errors, open_dataset, reason
-from laketier_lance.location import local_path
+from laketier_lance.location import PROBE, local_path
 from laketier_lance.options import LanceOptions
-
-_PROBE = "_laketier/clock"
 
 
 def storage_time(location: str, options: LanceOptions) -> int:
@@ -28,10 +26,10 @@ def storage_time(location: str, options: LanceOptions) -> int:
     try:
         session = LanceFileSession(location, options.storage_options() or None)
         with tempfile.NamedTemporaryFile() as empty:
-            session.upload_file(empty.name, _PROBE)
+            session.upload_file(empty.name, PROBE)
         files = open_dataset(location, options.storage_options()).all_files().read_all()
         with suppress(*LANCE_ERRORS):  # another process asks for the time as well, and was faster
-            session.delete_file(_PROBE)
+            session.delete_file(PROBE)
         # All that is listed was written before now, so the newest of it will do, also without the file above.
         newest = pc.max(files.column("last_modified").cast(pa.int64())).as_py()
     except lance_errors() as error:

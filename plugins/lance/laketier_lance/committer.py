@@ -52,6 +52,7 @@ from laketier_lance.durable import local_versions, make_durable, remove_version
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.latest import manifest_identity
 from laketier_lance.location import local_folder, refuse_links
+from laketier_lance.names import DATA, attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path, with_metadata, with_plain_paths
 from laketier_lance.state import LanceTableState, find_commit
@@ -68,7 +69,7 @@ from laketier_lance.table import (
     watermark_key,
 )
 from laketier_lance.tracked import named_since, needed
-from laketier_lance.writer import DATA, FRAGMENT, attempt_of, delete_files, described
+from laketier_lance.writer import FRAGMENT, delete_files, described
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceOperation, Transaction
@@ -132,7 +133,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             version = self._commit(dataset, transaction)
             if not is_in_place():
                 # Lance made the folder anew, or wrote into that of the table that was made meanwhile.
-                remove_version(self._location, version)
+                remove_version(self._location, version, transaction.uuid)
                 raise Conflict("the table was dropped meanwhile", where=self._location)
         failpoint("publish.between_commit_and_fsync")
         make_durable(self._location, version)

@@ -23,6 +23,7 @@ from laketier.spi import (
 )
 from laketier_lance.base_paths import refuse_elsewhere
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
+from laketier_lance.leftovers import left_rows
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -60,7 +61,9 @@ def refuse_missing(location: str, storage: Mapping[str, str]) -> None:
     _opened(location, storage)
 
 
-def _opened(location: str, storage: Mapping[str, str], version: int | None = None) -> LanceDataset:
+def _opened(
+    location: str, storage: Mapping[str, str], version: int | None = None, *, again: bool = True
+) -> LanceDataset:
     import lance
 
     try:
@@ -72,8 +75,19 @@ def _opened(location: str, storage: Mapping[str, str], version: int | None = Non
         if not isinstance(error, OverflowError) and "was not found" not in text and "Not found" not in text:
             raise unreadable(location, error) from error
         if version is None:
-            raise TableNotFound(
-                "there is no Lance dataset", where=location, fix="Create the table first, or check lake.warehouse."
+            left = left_rows(location, storage)
+            if left is None:
+                raise TableNotFound(
+                    "there is no Lance dataset", where=location, fix="Create the table first, or check lake.warehouse."
+                ) from error
+            if again:  # another process may have made it in between
+                return _opened(location, storage, again=False)
+            raise CorruptTable(
+                "the dataset's list of versions is gone, and files of its rows are there",
+                where=location,
+                why=f"it holds {left}, and no manifest in _versions",
+                fix="Restore the folder _versions from a backup. If nobody needs the rows, delete the folder of the "
+                "dataset.",
             ) from error
         _opened(location, storage)
         raise SnapshotNotFound(

@@ -10,6 +10,7 @@ from laketier.kit.looks import is_there
 from laketier_lance.location import local_path
 
 VERSIONS = "_versions"
+TRANSACTIONS = "_transactions"
 _HINT = "latest_version_hint.json"
 TOP = 2**64 - 1
 
@@ -32,10 +33,12 @@ def local_versions(location: str) -> Path | None:
     return None if local is None else local / VERSIONS
 
 
-def remove_version(location: str, version: int) -> None:
-    """Take back a version that was committed to another dataset than was meant, and the hint at it."""
-    versions = local_versions(location)
-    if versions is not None:
+def remove_version(location: str, version: int, transaction: str) -> None:
+    """Take back a version that was committed to another dataset than was meant, with the hint at it and the file of its
+    ``transaction``: beside files that were staged it would tell of a dataset that was lost."""
+    local, versions = local_path(location), local_versions(location)
+    if local is not None and versions is not None:
+        (local / TRANSACTIONS / f"{version - 1}-{transaction}.txn").unlink(missing_ok=True)
         for name in (*manifest_names(version), _HINT):
             (versions / name).unlink(missing_ok=True)
 

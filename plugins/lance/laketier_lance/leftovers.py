@@ -4,20 +4,26 @@ dropped it. Anybody's folder may be called ``data``, and a drop deletes the whol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from laketier_lance.location import BRANCHES, FOLDERS
-from laketier_lance.writer import DATA
+from laketier.kit.local_store import files_below
+from laketier.kit.storage_errors import naming_storage_errors
+from laketier_lance.durable import TRANSACTIONS
+from laketier_lance.location import BRANCHES, FOLDERS, PROBE, local_path
+from laketier_lance.names import DATA, attempt_of
 
 PLAIN = (DATA, BRANCHES)
 """The folders of Lance's that others may have, too."""
 
-_DATA_FILE = re.compile(
-    r"([01]{24}[0-9a-f]{26}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}-(\d{5,}|empty))\.lance|\.tmp.*"
-)
+_ROWS = r"([01]{24}[0-9a-f]{26}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}-\d{5,})\.lance"
+_DATA_FILE = re.compile(rf"{_ROWS}|[0-9a-f]{{32}}-empty\.lance|\.tmp.*")
 _BLOB = re.compile(rf"(?:.+/)?{DATA}/[0-9a-f-]+/[^/]+\.blob")
 """Large values lie in a folder that is called as their data file."""
 _HIDDEN = FOLDERS - {*PLAIN}
+_OF_ROWS = re.compile(f"{DATA}/{_ROWS}")
+_OF_NO_CREATION = re.compile(rf"{TRANSACTIONS}/[1-9]\d*-[^/]+\.txn")
+"""A transaction is named by the version that it is made onto, so these had a dataset. Each version keeps its own until
+it is cleaned up, and so does the newest."""
 
 
 def foreign(paths: Iterable[str]) -> list[str]:
@@ -25,7 +31,27 @@ def foreign(paths: Iterable[str]) -> list[str]:
     return sorted(path for path in paths if not _may_be_left(path))
 
 
+def left_rows(location: str, storage: Mapping[str, str]) -> str | None:
+    """A data file in a place without manifests that may be a lost dataset's; None where there is none. What laketier
+    staged counts once a transaction tells that there was a dataset: a task that goes on beside a drop makes the folder
+    of data files anew. Raises `StorageError`."""
+    local = local_path(location)
+    if local is not None:
+        with naming_storage_errors("a table was looked for"):
+            found = list(files_below(local, (DATA, TRANSACTIONS)))
+    else:
+        from lance.file import LanceFileSession
+
+        session = LanceFileSession(location, dict(storage) or None)
+        found = [str(name) for folder in (DATA, TRANSACTIONS) for name in session.list(folder)]
+    had_versions = any(map(_OF_NO_CREATION.fullmatch, found))
+    rows = (path for path in sorted(found) if _OF_ROWS.fullmatch(path))
+    return next((path for path in rows if had_versions or attempt_of(path) is None), None)
+
+
 def _may_be_left(path: str) -> bool:
+    if path == PROBE:
+        return True
     *folders, name = path.split("/")
     if not _HIDDEN.isdisjoint(folders):
         return True

@@ -21,6 +21,9 @@ BRANCHES = "tree"
 FOLDERS = frozenset(("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", BRANCHES))
 """What Lance makes in the place of a dataset."""
 
+PROBE = "_laketier/clock"
+"""The object whose date tells the time of an object store. Whoever is killed in between leaves it."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _REMEMBERED = 1024

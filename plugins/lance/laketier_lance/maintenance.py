@@ -20,10 +20,11 @@ from laketier_lance.dataset import lance_errors, open_dataset, reason, unreadabl
 from laketier_lance.features import FORMAT
 from laketier_lance.index_folders import FOLDER, empty_folders, remove_folders
 from laketier_lance.location import BRANCHES, UNLINKED, local_folder, local_path, refuse_links
+from laketier_lance.names import attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.tracked import tracked
 from laketier_lance.versions import branches_of
-from laketier_lance.writer import attempt_of, delete_files
+from laketier_lance.writer import delete_files
 
 if TYPE_CHECKING:
     from lance import LanceDataset

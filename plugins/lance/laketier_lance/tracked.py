@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from laketier_lance.dataset import read_transaction, recent_transactions
 from laketier_lance.location import BRANCHES
+from laketier_lance.names import DATA
 from laketier_lance.private import data_path
 from laketier_lance.versions import branches_of, manifests_of, refuse_unlisted
-from laketier_lance.writer import DATA
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from laketier.spi import (
 from laketier_lance.dataset import lance_errors, reason
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import local_folder, local_path, refuse_links
+from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
 
 if TYPE_CHECKING:
@@ -40,11 +40,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DATA = "data"
 FRAGMENT = "fragment"
 """The key of a staged file's payload that holds the fragment's description."""
 
-_NAME = re.compile(rf"{DATA}/(?P<attempt>[0-9a-f]{{32}})-\d{{5,}}\.lance")
 _BUFFER_BYTES = 64 * 1024**2
 
 
@@ -182,12 +180,6 @@ class LanceWriter(LakeWriter[WriteResult]):
             )
         kind = StorageError if "LanceError(IO)" in text else TableError
         return kind("a data file could not be written", where=where, why=text)
-
-
-def attempt_of(path: str) -> str | None:
-    """The attempt that wrote a data file. None for files of other writers."""
-    match = _NAME.fullmatch(path)
-    return match["attempt"] if match else None
 
 
 def described(name: str, rows: int, size: int, columns: Sequence[int], file_version: str) -> dict[str, Any]:

@@ -544,15 +544,21 @@ def test_a_version_is_on_the_device_with_its_files(tmp_path: Path, synced: list[
 def test_a_version_is_taken_back(tmp_path: Path) -> None:
     folder = tmp_path / "_versions"
     folder.mkdir()
+    (tmp_path / "_transactions").mkdir()
+    transactions = [f"_transactions/{name}.txn" for name in ("2-ours", "2-theirs", "3-ours")]
     names = [*durable.manifest_names(3), *durable.manifest_names(2), "latest_version_hint.json"]
     for gone in ((0, 4), (1,), ()):
         for name in names:
             (folder / name).touch()
         for at in gone:
             (folder / names[at]).unlink()
-        durable.remove_version(str(tmp_path), 3)
+        for name in transactions:
+            (tmp_path / name).touch()
+        durable.remove_version(str(tmp_path), 3, "ours")
+        assert not (tmp_path / transactions[0]).exists()
+        assert all((tmp_path / name).exists() for name in transactions[1:])
         assert sorted(path.name for path in folder.iterdir()) == sorted(names[2:4])
-    durable.remove_version("s3://b/t.lance", 3)
+    durable.remove_version("s3://b/t.lance", 3, "ours")
     assert durable.local_versions(str(tmp_path)) == folder
     assert durable.local_versions("s3://b/t.lance") is None
 

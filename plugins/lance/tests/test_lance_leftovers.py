@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,19 @@ import lance
 import pyarrow as pa
 import pytest
 
-from laketier.spi import IncompatibleTable, LakeStorageConfig, TableDescriptor, TablePath, WriterInitContext
+from laketier.kit import failpoints
+from laketier.spi import (
+    CommitterInitContext,
+    Conflict,
+    CorruptTable,
+    IncompatibleTable,
+    LakeStorageConfig,
+    TableDescriptor,
+    TableNotFound,
+    TablePath,
+    WriterInitContext,
+)
+from laketier.tiering import TieringRound
 from laketier_lance.leftovers import foreign
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
@@ -27,6 +41,7 @@ OURS = (
     "tree/b/_versions/1.manifest",
     "tree/feature/x/data/0101101011010000010101115907574626a2a4e9c5c96fb9ad.lance",
     "_versions/whatever",
+    "_laketier/clock",
 )
 THEIRS = (
     "data",
@@ -37,6 +52,7 @@ THEIRS = (
     "data/0101/17.blob.txt",
     "tree/oak.txt",
     "tree/data/oak.txt",
+    "_laketier/notes.txt",
 )
 
 
@@ -59,7 +75,7 @@ def test_what_lance_writes_is_known_as_its_own(tmp_path: Path) -> None:
     assert foreign(found) == []
 
 
-@pytest.mark.parametrize("name", THEIRS)
+@pytest.mark.parametrize("name", [name for name in THEIRS if not name.startswith("_")])
 def test_a_place_with_files_of_others_is_refused_and_left(tmp_path: Path, name: str) -> None:
     catalog = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions())).catalog()
     theirs = tmp_path / "db" / "t.lance" / name
@@ -82,3 +98,74 @@ def test_a_place_with_what_a_late_writer_left_is_taken(tmp_path: Path) -> None:
     assert list((tmp_path / "db" / "t.lance" / "data").iterdir())
     storage.catalog().create_table(PATH, TableDescriptor(SCHEMA))
     assert storage.catalog().list_tables() == [PATH]
+
+
+def _catalog(folder: Path) -> Any:
+    return LancePlugin().create_storage(LakeStorageConfig(str(folder), LanceOptions())).catalog()
+
+
+def _is_refused(folder: Path) -> None:
+    catalog = _catalog(folder)
+    for look in (catalog.load_table, lambda path: catalog.create_table(path, TableDescriptor(SCHEMA))):
+        with pytest.raises(CorruptTable, match="the dataset's list of versions is gone"):
+            look(PATH)
+
+
+def test_a_dataset_of_laketier_without_its_versions_is_lost(tmp_path: Path) -> None:
+    """One without rows is not: it can be made again."""
+    storage: Any = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions()))
+    catalog, place = storage.catalog(), tmp_path / "db" / "t.lance"
+    catalog.create_table(PATH, TableDescriptor(SCHEMA))
+    shutil.rmtree(place / "_versions")
+    with pytest.raises(TableNotFound):
+        catalog.load_table(PATH)
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    writer = factory.create_writer(WriterInitContext(ATTEMPT))
+    writer.write(pa.record_batch([pa.array([1], pa.int64())], schema=SCHEMA))
+    TieringRound(factory).commit([writer.complete()])
+    os.rename(place / "_versions", tmp_path / "aside")
+    before = sorted(place.rglob("*"))
+    _is_refused(tmp_path)
+    assert sorted(place.rglob("*")) == before
+    os.rename(tmp_path / "aside", place / "_versions")
+    assert catalog.load_table(PATH).snapshot_id == 2
+
+
+def test_a_dataset_of_others_without_its_versions_is_lost(tmp_path: Path) -> None:
+    """Also one that had its rows at once."""
+    place = tmp_path / "db" / "t.lance"
+    lance.write_dataset(pa.table({"id": pa.array([1], pa.int64())}), str(place))
+    shutil.rmtree(place / "_versions")
+    _is_refused(tmp_path)
+    shutil.rmtree(place / "_transactions")
+    _is_refused(tmp_path)
+
+
+def test_a_commit_beside_a_drop_leaves_no_lost_dataset(tmp_path: Path) -> None:
+    """Lance makes the folders anew, and what the task staged is there, too."""
+    storage: Any = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions()))
+    catalog, place = storage.catalog(), tmp_path / "db" / "t.lance"
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    committer = factory.create_committer(CommitterInitContext("c"))
+    committer.publish(committer.open(), [], None)
+    writer = factory.create_writer(WriterInitContext(ATTEMPT))
+    writer.write(pa.record_batch([pa.array([1], pa.int64())], schema=SCHEMA))
+    staged, state = writer.complete(), committer.open()
+    kept = tmp_path / "kept"
+    os.rename(place / "data", kept)
+
+    def drop(step: str) -> None:
+        if step == "publish.before_commit":
+            catalog.drop_table(PATH)
+            place.mkdir()
+            os.rename(kept, place / "data")
+
+    os.link(kept / staged.files[0].path.rpartition("/")[2], tmp_path / "staged")
+    (place / "data").mkdir()
+    os.link(tmp_path / "staged", place / staged.files[0].path)
+    with failpoints.observed(drop), pytest.raises(Conflict, match="dropped meanwhile"):
+        committer.publish(state, [staged], None)
+    assert list((place / "data").iterdir())
+    with pytest.raises(TableNotFound):
+        catalog.load_table(PATH)
+    assert catalog.create_table(PATH, TableDescriptor(SCHEMA)).snapshot_id == 1

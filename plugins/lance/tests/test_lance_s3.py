@@ -17,6 +17,7 @@ from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     Collected,
     Conflict,
+    CorruptTable,
     Decision,
     IncompatibleTable,
     LakeStorageConfig,
@@ -137,7 +138,15 @@ def test_a_table_in_s3_lives_through_all_of_its_life(storage, storage_options):
 
 
 @pytest.mark.parametrize(
-    "name", ["notes.txt", "theirs/notes.txt", "data/notes.txt", "data/deeper/notes.lance", "tree/notes.txt"]
+    "name",
+    [
+        "notes.txt",
+        "theirs/notes.txt",
+        "data/notes.txt",
+        "data/deeper/notes.lance",
+        "tree/notes.txt",
+        "_laketier/notes.txt",
+    ],
 )
 def test_a_table_is_not_made_where_objects_of_others_lie(storage, bucket, name):
     """A drop would delete them with the table."""
@@ -148,6 +157,21 @@ def test_a_table_is_not_made_where_objects_of_others_lie(storage, bucket, name):
     assert [each.key for each in bucket.objects.all()] == [notes.key]
     notes.delete()
     bucket.Object("lake/db/t.lance/_transactions/0-a.txn").put(Body=b"of a creation that was killed")
+    bucket.Object("lake/db/t.lance/_laketier/clock").put(Body=b"")  # of who asked for the time, and was killed
+    assert catalog.create_table(PATH, TableDescriptor(SCHEMA)).schema == SCHEMA
+
+
+def test_a_table_is_not_made_over_the_rows_of_a_lost_one(storage, bucket):
+    catalog = storage.catalog()
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    TieringRound(factory, token=Token("p", "r", 0)).commit([stage(factory, 1)])
+    bucket.objects.filter(Prefix="lake/db/t.lance/_versions/").delete()
+    rows = {each.key for each in bucket.objects.filter(Prefix="lake/db/t.lance/data/")}
+    for look in (catalog.load_table, lambda path: catalog.create_table(path, TableDescriptor(SCHEMA))):
+        with pytest.raises(CorruptTable, match="the dataset's list of versions is gone"):
+            look(PATH)
+    assert {each.key for each in bucket.objects.filter(Prefix="lake/db/t.lance/data/")} == rows != set()
+    bucket.objects.all().delete()
     assert catalog.create_table(PATH, TableDescriptor(SCHEMA)).schema == SCHEMA
 
 

@@ -58,10 +58,11 @@ from laketier_lance import writer as writer_module
 from laketier_lance.catalog import LanceCatalog, _alterations, _is_name, _may_be_ours, _missing
 from laketier_lance.committer import LanceCommitter
 from laketier_lance.fragments import FragmentRun
+from laketier_lance.names import attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
 from laketier_lance.table import COMMIT_ID, EPOCH, PIPELINE, ROWS
-from laketier_lance.writer import FRAGMENT, attempt_of, delete_files, described
+from laketier_lance.writer import FRAGMENT, delete_files, described
 
 NUMBERS = pa.schema([pa.field("n", pa.int64(), nullable=False)])
 ATTEMPT = "0123456789abcdef" * 2

@@ -1,0 +1,75 @@
+"""Tables that the embedded catalog does not know any more, while their rows are there: whether somebody dropped them,
+or the catalog lost them. Driver.
+
+A drop takes a table out of the catalog first, and its files after that. So it leaves a mark beforehand, and deletes
+that last: metadata without one are those of a table that nobody dropped here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePath
+
+from laketier.kit.durable import create_exclusively, fsync_directory
+from laketier.kit.looks import names_in
+from laketier.kit.storage_errors import naming_storage_errors
+from laketier_iceberg.neighbours import METADATA_SUFFIX
+from laketier_iceberg.stored import DAMAGE, document_at
+
+METADATA = "metadata"
+_NUMBER = re.compile(r"(\d{1,9})-")
+_MARK = re.compile(r"([0-9a-f-]{36})-(\d{1,9})\.dropped")
+
+
+def mark_of_drop(place: Path, table_uuid: str, metadata: str) -> str | None:
+    """Make the mark of a table whose current metadata file is ``metadata``, durable. Returns its path, relative to
+    ``place``; None where its metadata are elsewhere, or gone. A table that is committed to after that, as the drop was
+    killed, is not meant by it. Raises `StorageError`."""
+    path = f"{METADATA}/{table_uuid}-{_number(PurePath(metadata).name)}.dropped"
+    with naming_storage_errors("a table was dropped"):
+        try:
+            with suppress(FileExistsError):  # of a drop that was killed
+                create_exclusively(place / path, b"")
+            fsync_directory(place / METADATA)
+        except FileNotFoundError:
+            return None
+    return path
+
+
+def is_alone(place: Path, mark: str) -> bool:
+    """Whether nothing but the mark is left of the metadata. Raises `OSError`."""
+    return [f"{METADATA}/{name}" for name in names_in(place / METADATA)] == [mark]
+
+
+def lost_metadata(place: Path) -> str | None:
+    """A metadata file in the place of a table that the catalog does not know, if it is of a table with rows that nobody
+    dropped; None where there is none. Raises `StorageError`."""
+    with naming_storage_errors("a table was looked for"):
+        names = set(names_in(place / METADATA))
+    dropped = {match[1]: int(match[2]) for match in map(_MARK.fullmatch, names) if match is not None}
+    for name in sorted((name for name in names if METADATA_SUFFIX in name), key=_number, reverse=True):
+        for table_uuid in _with_rows(place / METADATA / name, names):
+            if dropped.get(table_uuid, -1) < _number(name):
+                return f"{METADATA}/{name}"
+    return None
+
+
+def _with_rows(file: Path, names: set[str]) -> Iterator[str]:
+    """The id of the table whose metadata a file is: of one that had a commit, and that was committed. What a driver
+    left that went on beside a drop names metadata before its own that are gone."""
+    try:
+        stored = document_at({}, str(file))
+        log = [PurePath(entry["metadata-file"]).name for entry in stored.get("metadata-log") or []]
+        is_empty = stored.get("current-snapshot-id") in (None, -1)
+        table_uuid = str(stored["table-uuid"])
+    except (OSError, KeyError, TypeError, AttributeError, *DAMAGE):
+        return
+    if not is_empty and (not log or log[-1] in names):
+        yield table_uuid
+
+
+def _number(name: str) -> int:
+    match = _NUMBER.match(name)
+    return int(match[1]) if match is not None else 0

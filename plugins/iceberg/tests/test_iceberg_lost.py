@@ -1,0 +1,91 @@
+"""Tables whose pointer in the embedded catalog is lost, with their rows still there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.spi import CorruptTable, TableNotFound, new_attempt_id
+from laketier_conformance.outside import everything, touched
+from laketier_iceberg import lost, removal
+
+
+def _is_refused(events: Any) -> None:
+    catalog, path = events.storage.catalog(), events.info.path
+    for look in (catalog.load_table, lambda _: catalog.create_table(path, events.info.descriptor)):
+        with pytest.raises(CorruptTable, match="the catalog does not know the table, and its files are there"):
+            look(path)
+
+
+def test_a_table_that_the_catalog_lost_is_not_made_anew(events: Any, warehouse: Path) -> None:
+    """By the file of the catalog that is gone, or by its row. One without rows can be made again."""
+    catalog, info = events.storage.catalog(), events.info
+    warehouse_file = Path(warehouse, "catalog.db")
+    first = events.table()
+    first.catalog.drop_table(first.name())
+    with pytest.raises(TableNotFound):
+        catalog.load_table(info.path)
+    first.catalog.register_table(first.name(), first.metadata_location)
+    events.round(events.token(0), events.batch(0, 3))
+    table = events.table()
+    folder = Path(table.location())
+    before = everything(folder)
+    aside = warehouse_file.rename(warehouse_file.with_name("aside"))
+    _is_refused(events)
+    assert not warehouse_file.exists()
+    aside.rename(warehouse_file)
+    table.catalog.drop_table(table.name())
+    _is_refused(events)
+    assert touched(before, everything(folder)) == []
+    table.catalog.register_table(table.name(), table.metadata_location)
+    assert events.ids() == [0, 1, 2]
+
+
+def test_a_drop_that_was_killed_at_its_start_hides_no_later_loss(events: Any) -> None:
+    events.round(events.token(0), events.batch(0, 3))
+    table = events.table()
+    mark = lost.mark_of_drop(Path(table.location()), str(table.metadata.table_uuid), table.metadata_location)
+    assert mark == lost.mark_of_drop(Path(table.location()), str(table.metadata.table_uuid), table.metadata_location)
+    assert lost.lost_metadata(Path(table.location())) is None
+    events.round(events.token(1), events.batch(3, 6))
+    table = events.table()
+    table.catalog.drop_table(table.name())
+    _is_refused(events)
+
+
+def test_what_a_driver_leaves_that_commits_beside_a_drop_is_no_lost_table(events: Any) -> None:
+    """Nothing before its own metadata is there. A file that is cut short is of no table either."""
+    events.round(events.token(0), events.batch(0, 3))
+    events.round(events.token(1), events.batch(3, 6))
+    table = events.table()
+    newest = Path(table.metadata_location)
+    content = newest.read_bytes()
+    events.storage.catalog().drop_table(events.info.path)
+    newest.parent.mkdir(parents=True)
+    newest.write_bytes(content)
+    newest.with_name(f"00009-{new_attempt_id()}.metadata.json").write_bytes(content[:100])
+    with pytest.raises(TableNotFound):
+        events.storage.catalog().load_table(events.info.path)
+    newest.with_name(Path(table.metadata.metadata_log[-1].metadata_file).name).touch()
+    _is_refused(events)
+
+
+def test_of_two_drops_the_second_leaves_no_mark(events: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It made one again, after the first had deleted its own."""
+    events.round(events.token(0), events.batch(0, 3))
+    table = events.table()
+    catalog, folder = events.storage.catalog(), Path(table.location())
+
+    def late(place: Path, table_uuid: str, metadata: str) -> str | None:
+        monkeypatch.undo()
+        catalog.drop_table(events.info.path)
+        assert lost.mark_of_drop(place, table_uuid, metadata) is None
+        (place / "metadata").mkdir(parents=True)
+        return lost.mark_of_drop(place, table_uuid, metadata)
+
+    monkeypatch.setattr(removal, "mark_of_drop", late)
+    with pytest.raises(TableNotFound):
+        catalog.drop_table(events.info.path)
+    assert not folder.exists()
