@@ -217,6 +217,11 @@ are 27 tests of these since, written before the survivors were told, and some of
 commits of others, which is the sixth. Seed 251 was the first sample to meet them.
 """,
     "spi": """\
+Seed 257 was drawn before anybody looked at its mutants, and each survivor met all tests, with those for what seed 251
+had left among them. These ask for the class: 2 mutants are reached by no test, instead of 76. Of its four survivors
+two are argued. With 36 of 38 the aim of 95 % is missed by a hair. The other two, of notes that a last attempt tells and
+of the kind of an error, have tests since.
+
 Seed 251 was drawn before anybody looked at its mutants, and each survivor met all tests. The aim is 95 %: it is not
 reached, and no gain over seed 211 is shown. The five that are left are of what the contract does by itself for formats
 that leave it out: a search that is tried again, limits of a build, files that stay open. Tests of engines and formats
