@@ -29,9 +29,9 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier_localfile import lying_on_disk, settle
-from laketier_localfile.file_formats.known import FILE_FORMAT
 from laketier_localfile.inferred import INFERRED
 from laketier_localfile.lying_on_disk import DiskPlace
+from laketier_localfile.names import FILE_FORMAT
 from laketier_localfile.naming import Naming
 from laketier_localfile.outside import OUTSIDE, check_outside
 from laketier_localfile.plugin import LocalFilePlugin

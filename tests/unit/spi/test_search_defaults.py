@@ -12,6 +12,7 @@ from laketier.spi import (
     ConfigError,
     CorruptTable,
     Hybrid,
+    IncompatibleTable,
     LakeSearcher,
     Leaf,
     Match,
@@ -110,11 +111,14 @@ def test_damage_of_the_newest_snapshot_is_told_at_once() -> None:
     assert not again.asked
 
 
-def test_a_search_that_clean_ups_outrun_ends() -> None:
+def test_a_search_that_clean_ups_outrun_ends(caplog: pytest.LogCaptureFixture) -> None:
     snapshots = [Snapshot(number, LOST) for number in range(20)]
     with pytest.raises(CorruptTable, match="a file is gone"):
         Searcher(*snapshots).search("words")
     assert [len(each.asked) for each in snapshots] == [1] * 10 + [0] * 10
+    last = Snapshot(9, None, ("told by the last one, too",))
+    assert Searcher(*snapshots[:9], last).search("words").snapshot_id == 9
+    assert caplog.messages[-1] == "told by the last one, too"
 
 
 def test_another_error_than_one_of_the_table_is_not_tried_over() -> None:
@@ -154,10 +158,10 @@ def test_a_named_snapshot_that_is_damaged_is_told_as_that() -> None:
     assert told.value.where == "db.t"
     assert "a file is gone" in str(told.value)
     assert "Search a newer snapshot" in str(told.value)
-    other = SchemaChanged("another type now")
-    with pytest.raises(type(other)) as raised:
-        Searcher(there=[Snapshot(3, other)]).search("words", snapshot_id=3)
-    assert raised.value is other
+    for other in (IncompatibleTable("of a newer version"), SchemaChanged("another type now")):
+        with pytest.raises(type(other)) as raised:
+            Searcher(there=[Snapshot(3, other)]).search("words", snapshot_id=3)
+        assert raised.value is other
 
 
 def test_a_snapshot_that_a_task_opens_again_is_the_one_that_was_chosen() -> None:

@@ -269,6 +269,10 @@ def test_json_that_is_no_query_is_refused(text: str) -> None:
         (lambda: SearchRequest(query="a", k=True), "k is True"),  # type: ignore[arg-type]
         (lambda: SearchRequest(query="a", k=10**6), "k is 1000000"),  # type: ignore[arg-type]
         (lambda: as_query(7), "int is no query"),  # type: ignore[arg-type]
+        (lambda: Hybrid("a", "b"), "needs a Nearest beside the text"),  # type: ignore[arg-type]
+        (lambda: Hybrid(Nearest((1.0,)), Nearest((1.0,))), "a Nearest is no query for text"),  # type: ignore[arg-type]
+        (lambda: Boolean(must=(Nearest((1.0,)),)), "a Nearest is no query for text"),  # type: ignore[arg-type]
+        (lambda: Boost("a", 7), "a int is no query for text"),  # type: ignore[arg-type]
     ],
 )
 def test_a_query_that_asks_for_nothing_sensible_is_refused(make: Any, says: str) -> None:
