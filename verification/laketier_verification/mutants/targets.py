@@ -84,7 +84,9 @@ def _own(format: str) -> Target:
 
 def _harnesses(format: str) -> tuple[str, ...]:
     """What a plugin has for the suite and for tests alone."""
-    return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness", "foreign_deletes"))
+    return tuple(
+        f"laketier_{format}.{name}" for name in ("conformance", "harness", "foreign_deletes", "foreign_tables")
+    )
 
 
 _MANIFESTS = (
