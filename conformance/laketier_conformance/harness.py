@@ -29,7 +29,8 @@ arguments) with any of these:
 - ``delete_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None``: what a foreign tool would do to
   delete the rows with these values of the column ``id``.
 - ``update_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int], column: str, text: str) -> None``: what a
-  foreign tool would do to set a column to a text in the rows with these values of the column ``id``.
+  foreign tool would do to set a column to a text in the rows with these values of the column ``id``. The table may have
+  partitions by that column: a tool that can't do this raises `NotImplementedError`.
 - ``foreign_tables: Mapping[str, Callable[[Warehouse, TablePath], ForeignTable]]``: tables as other tools leave them,
   each by a few words that say what is particular ("with deletion vectors of Spark's"). Each function makes the table
   with the other tool, at the path that it is given, and tells what is expected by a

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import pyarrow as pa
 import pytest
 
-from laketier.spi import Feature, IndexMode, Leaf, Match, Op, RowsChanged
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    IndexMode,
+    Leaf,
+    Match,
+    Op,
+    PartitionField,
+    RenameColumn,
+    RowsChanged,
+    ScanRequest,
+    SchemaChange,
+    WidenColumn,
+)
 from laketier.tiering import RoundOutcome
 from laketier_conformance import foreign
 from laketier_conformance.documents import Documents, text_of, words_of
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import HarnessFailed, expect, refused
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import Lake, Table, ids_of, name_of
+from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, name_of, token
 
 Unproven = Callable[[str, str], None]
 CHANGED = "changed by others"
+_HIDDEN = pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS)
 NEW_WORD = "zyzzyva"
 """It is in no other text."""
 
@@ -58,6 +73,121 @@ def _names(table: Table) -> dict[int, str | None]:
     rows = table.read(columns=("id", "name")).to_pylist()
     expect(len(rows), len({row["id"] for row in rows}), "the number of rows of a table of which others updated some")
     return {row["id"]: row["name"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        pytest.param("name", marks=pytest.mark.needs(Feature.PARTITIONING)),
+        pytest.param("truncate(5, name)", marks=_HIDDEN),
+        pytest.param("bucket(4, name)", marks=_HIDDEN),
+    ],
+)
+def test_rows_that_others_put_into_another_partition(lake: Lake, harness: Harness, unproven: Unproven, by: str) -> None:
+    """By changing the column that it is made of: each row is there once, and its split tells the partition that a round
+    puts such a row into. An upsert that skips splits by it would else leave the row, and write its key again."""
+    field = PartitionField.parse(by)
+    table = lake.create(partition_by=(field,))
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    whole = ids_of(0, 0) + ids_of(0, 1)
+    updated = [whole[0], whole[1], whole[6]]
+    if harness.update_rows is None:
+        unproven("rows that others put into another partition", "the format's harness has no update_rows")
+        return
+    try:
+        foreign.update(table, harness, updated, "name", CHANGED)
+    except HarnessFailed as error:
+        if not isinstance(error.__cause__, NotImplementedError):
+            raise
+        unproven("rows that others put into another partition", "the harness's update_rows takes no partitions")
+        return
+    names = {i: CHANGED if i in updated else name_of(i) for i in whole}
+    expect(_names(table), names, f"a table by {by} is read of which others updated rows")
+    for name, ids in ((CHANGED, updated), (name_of(updated[0]), [])):
+        expect(_named(table, name), ids, f"the rows where name = {name!r}, of a table by {by}, after the update")
+    came = {90: CHANGED, 91: name_of(updated[0]), 92: name_of(whole[2])}
+    table.publish_arrow([_rows(list(came), list(came.values()))], token(1))
+    for name, told in _partitions(table, field.name).items():
+        expect(
+            len(told),
+            1,
+            f"the partitions {sorted(map(str, told))} that splits tell of rows with the name {name!r}, in a table by "
+            f"{by}: others updated some of them, and a round brought one",
+        )
+    expect(_names(table), names | came, f"a table by {by} is read after the round that followed the update")
+
+
+def _partitions(table: Table, field: str) -> dict[str | None, set[str | None]]:
+    """For each name, the values of a partition field that its rows are told to have."""
+    source = table.source
+    plan = source.plan(ScanRequest(columns=("name",)))
+    found: dict[str | None, set[str | None]] = {}
+    for split in plan.splits:
+        told = dict(split.partition)
+        if field in told:
+            for rows in source.read(split, plan.schema):
+                for name in rows["name"].to_pylist():
+                    found.setdefault(name, set()).add(told[field])
+    return found
+
+
+def _rows(ids: Sequence[int], names: Sequence[str | None], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
+    """Rows of a schema that begins with an id and a name; nulls in its other columns."""
+    more = [pa.nulls(len(ids), each.type) for each in list(schema)[2:]]
+    columns = [pa.array(ids, schema.field(0).type), pa.array(names, pa.string()), *more]
+    return pa.record_batch(columns, schema=schema)
+
+
+def test_rows_that_others_deleted_before_their_column_changed(lake: Lake, harness: Harness, unproven: Unproven) -> None:
+    """A deletion may be kept as values of a column. Under another type and another name it is the same column, and one
+    that comes with its former name is another."""
+    table = lake.create(SCHEMA.set(0, pa.field("id", pa.int32(), nullable=False)))
+    names = {i: f"row {i}" for i in range(12)}
+    table.publish_arrow([_rows(list(names), list(names.values()), table.info.schema)], token(0))
+    if harness.delete_rows is None:
+        unproven("deletions whose column changes", "the format's harness has no delete_rows")
+        return
+    older = table.info.snapshot_id
+    foreign.delete(table, harness, [0, 7])
+    left = {i: name for i, name in names.items() if i not in (0, 7)}
+    if harness.update_rows is not None:
+        foreign.update(table, harness, [3, 11], "name", CHANGED)
+        left |= {3: CHANGED, 11: CHANGED}
+    told, key = "others deleted rows", "id"
+    changes: tuple[tuple[str, SchemaChange, tuple[Feature, ...]], ...] = (
+        ("column id was widened", WidenColumn("id", pa.int64()), (Feature.WIDEN_TYPE,)),
+        ("column id was renamed", RenameColumn("id", "key"), (Feature.RENAME_COLUMN,)),
+        ("another column id came", AddColumn(pa.field("id", pa.int64())), (Feature.RENAME_COLUMN, Feature.ADD_COLUMN)),
+    )
+    for number, (what, change, needed) in enumerate(changes, start=1):
+        if not all(map(lake.declares, needed)):
+            continue
+        table.lake.storage.catalog().alter_table(table.path, [change])
+        told, key = f"{told}, and {what}", change.new if isinstance(change, RenameColumn) else key
+        _has(table, key, left, told)
+        # The ids that were deleted come again, and are no more deleted.
+        table.publish_arrow([_rows([0], [f"again {number}"], table.info.schema)], token(number))
+        _has(table, key, left, f"{told}, and an id came again", again=number)
+        rows = table.read(columns=("name",), filters=(Leaf("name", Op.EQ, "row 7"),)).num_rows
+        expect(rows, 0, f"rows where name = 'row 7', which were deleted, after {told}")
+    if harness.compact is not None:
+        harness.compact(table.lake.storage, table.info)
+        found = [name for name in table.read(columns=("name",))["name"].to_pylist() if not name.startswith("again")]
+        expect(sorted(found), sorted(left.values()), f"the names of a table that was compacted after {told}")
+    if table.lake.declares(Feature.TIME_TRAVEL):
+        found = table.read(columns=("name",), snapshot_id=older)["name"].to_pylist()
+        expect(sorted(found), sorted(names.values()), f"the names in the snapshot of before {told}")
+
+
+def _has(table: Table, key: str, left: dict[int, str], told: str, again: int | None = None) -> None:
+    """These rows, by each column alone and by both; others that came ``again`` are left out."""
+    both = table.read(columns=(key, "name")).to_pylist()
+    found = sorted((row[key], row["name"]) for row in both if not row["name"].startswith("again"))
+    expect(found, sorted(left.items()), f"rows of a table in which {told}")
+    alone = table.read(columns=("name",))["name"].to_pylist()
+    expect(sorted(alone), sorted(row["name"] for row in both), f"the column name of a table in which {told}")
+    if again is not None:
+        expect(alone.count(f"again {again}"), 1, f"rows that came last to a table in which {told}")
 
 
 @pytest.mark.needs(Feature.SEARCH, Feature.INDEXING)
