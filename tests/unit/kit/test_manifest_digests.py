@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -15,7 +16,7 @@ from laketier import spi
 from laketier.kit.manifests.chain import files_before, manifest_as_of, manifest_at, written_with
 from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.digests import digests_after, ends_before, step_towards
-from laketier.kit.manifests.document import digests_from_plain, digests_to_plain
+from laketier.kit.manifests.document import digests_from_plain
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import Manifest
 from text_lake import PATH, Lake, following
@@ -97,7 +98,7 @@ def test_older_releases_in_between(seed: int) -> None:
 
 def test_what_another_program_wrote() -> None:
     named = {3: digest(3), 6: digest(6)}
-    assert digests_from_plain(digests_to_plain(named), 8) == named
+    assert digests_from_plain(json.loads(json.dumps(named)), 8) == named
     for odd in ({"8": digest(8)}, {"-1": digest(1)}, {"x": digest(1)}, {"3": "0"}, {"3": 5}, {"3": None}, 5, [3], None):
         with pytest.raises((TypeError, ValueError, AttributeError)):
             digests_from_plain(odd, 8)

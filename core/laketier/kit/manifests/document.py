@@ -101,14 +101,9 @@ def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str],
     )
 
 
-def digests_to_plain(digests: Mapping[int, str]) -> dict[str, str]:
-    """Digests of manifests by their numbers, as JSON's own types."""
-    return {str(number): digest for number, digest in digests.items()}
-
-
 def digests_from_plain(plain: Any, before: int) -> dict[int, str]:
-    """Undo `digests_to_plain`. Raises `TypeError`, `ValueError` and `AttributeError` for what no manifest numbered
-    ``before`` names."""
+    """Digests of manifests by their numbers, which are names in JSON. Raises `TypeError`, `ValueError` and
+    `AttributeError` for what no manifest numbered ``before`` names."""
     found = {whole(int(number)): text(digest) for number, digest in plain.items()}
     if any(number >= before or len(digest) != _DIGITS for number, digest in found.items()):
         raise ValueError(

@@ -20,7 +20,6 @@ from laketier.kit.manifests.document import (
     decode,
     digest,
     digests_from_plain,
-    digests_to_plain,
     encode,
     text,
     texts,
@@ -205,7 +204,7 @@ class Manifest:
         body = {
             **({"origin": self.origin} if self.origin else {}),
             **({"earliest": self.earliest} if self.earliest else {}),
-            **({"digests": digests_to_plain(self.digests)} if self.digests else {}),
+            **({"digests": dict(self.digests)} if self.digests else {}),
             "table_uuid": self.table_uuid,
             "number": self.number,
             "previous": self.previous,
