@@ -21,9 +21,19 @@ import pyarrow as pa
 import pytest
 
 from laketier import open_writer
-from laketier.cli.app import main
+from laketier.cli.app import exit_code, main
 from laketier.cli.service import require_server
-from laketier.spi import ConfigError, Feature, Token, host_time, unsupported
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    Feature,
+    NotBegun,
+    OutsideTable,
+    StorageError,
+    Token,
+    host_time,
+    unsupported,
+)
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import raise_horizon
@@ -363,6 +373,24 @@ def test_what_is_no_error_of_ours_is_json_as_well(
     told = json.loads(capfd.readouterr().out)["error"]
     assert (told["type"], told["exit_code"]) == ("ValueError", 1)
     assert "hunter2" not in told["message"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (CorruptTable("a manifest is damaged"), 2),
+        (ConfigError("the catalog has another address"), 2),
+        (OutsideTable("a folder is a link"), 3),
+        (StorageError("the storage did not answer"), 4),
+        (ValueError("of a library"), 4),
+        (None, 4),
+    ],
+)
+def test_a_commit_that_did_not_begin_ends_as_its_cause_does(cause: Exception | None, code: int) -> None:
+    """Whoever tries again for each code 4 would do so for ever where a person is needed."""
+    error = NotBegun("a step before the commit failed")
+    error.__cause__ = cause
+    assert exit_code(error) == code
 
 
 @pytest.mark.parametrize("text", ["99999999999d", "9" * 5000 + "h", "36501d"])

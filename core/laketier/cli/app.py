@@ -1,7 +1,8 @@
 """The ``laketier`` command: its groups, its errors, its exit codes.
 
 Exit codes: 0 done; 1 a failure from below; 2 something to mend in the call, the configuration or the installation;
-3 the protocol refused (nothing was published); 4 an outcome that could not be found out; 130 interrupted.
+3 the protocol refused (nothing was published); 4 an outcome that could not be found out, or a commit that did not
+begin; 130 interrupted. A commit that did not begin for what a person has to mend has the code of that, 2 or 3.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from laketier.spi import (
     CorruptTable,
     FeatureNotSupported,
     LaketierError,
+    NotBegun,
     PluginError,
     Refused,
     TableError,
@@ -118,6 +120,8 @@ def exit_code(error: LaketierError) -> int:
             return 2
         case Refused():
             return 3
+        case NotBegun(__cause__=LaketierError() as cause) if (code := exit_code(cause)) in (2, 3):
+            return code
         case CommitError():
             return 4
         case ConfigError() | PluginError() | TableError() | FeatureNotSupported():

@@ -79,8 +79,9 @@ def publish(
     """Publish ``results`` as the round ``token``, exactly once. Driver. ``token`` is None for a batch without a
     pipeline: then only ``commit_id`` resolves an unknown outcome. ``base`` is the snapshot of a merge, which the
     table must still be at; None for other rows. Returns when the table has the rows once. Raises `Refused` when they
-    must not be published (they are discarded if that is certain to be safe), `NotBegun` when each attempt failed before
-    its effect, `UnknownOutcome` when it is unknown whether they landed, and errors of `LakeCommitter.open`."""
+    must not be published, and won't be (they are discarded if that is certain to be safe), `NotBegun` when each attempt
+    failed before its effect, `UnknownOutcome` when it is unknown whether they landed or still will, and errors of
+    `LakeCommitter.open`."""
     loop = _Loop(committer, tuple(results), token, commit_id, policy, base)
     result: RoundResult = policy.retrying(_Attempt)(loop.attempt)
     failpoint(ACK_BEFORE)
@@ -109,6 +110,8 @@ class _Loop:
     conflicts: int = 0
     not_begun: int = 0
     unknown: list[Exception] = field(default_factory=list)
+    watermark_before: Watermark | None = None
+    """What the table told of the pipeline when it was last looked at without a refusal: before each attempt."""
 
     def attempt(self) -> RoundResult:
         """One pass: everything is looked at afresh."""
@@ -143,8 +146,10 @@ class _Loop:
                     check_base(state, self.base)
                     check_not_collected(state, self.results, clock_of(self.committer))
                 return state, done
-        except Refused:
+        except Refused as refusal:
             self._discard_if_certain(state)
+            if self._may_land_late(state):
+                raise self._refused_meanwhile(refusal) from refusal
             raise
         except UnknownOutcome:
             raise
@@ -162,6 +167,8 @@ class _Loop:
         if self.token is None:
             return self._result(RoundOutcome.RECOVERED, state.snapshot_id, None) if self._landed(state) else None
         watermark = state.watermark(self.token.pipeline)
+        if not self.unknown:
+            self.watermark_before = watermark
         if decide(watermark, self.token) is not Decision.DONE:
             return None
         assert watermark is not None
@@ -219,7 +226,7 @@ class _Loop:
             return done
         self._discard_if_certain(state)
         if self.unknown:
-            raise self._not_landed(failure)
+            raise self._not_landed(failure) from failure
         raise failure
 
     def _refused(self, refusal: Refused) -> RoundResult:
@@ -229,7 +236,30 @@ class _Loop:
         _, done = self._look()
         if done is not None:
             return done
+        if self._may_land_late(None):
+            raise self._refused_meanwhile(refusal) from refusal
         raise refusal
+
+    def _may_land_late(self, state: TableState | None) -> bool:
+        """Whether an attempt without an answer may still be carried out: a store has its put, and takes its time. Not
+        once the pipeline is at another epoch than then, as each publish is a compare-and-set; not the refusals of a
+        format itself, whose attempt has ended."""
+        if all(isinstance(error, Refused) for error in self.unknown):
+            return False
+        if state is None or self.token is None:
+            return True
+        try:
+            return state.watermark(self.token.pipeline) == self.watermark_before
+        except Refused:
+            return True
+
+    def _refused_meanwhile(self, refusal: Refused) -> UnknownOutcome:
+        return UnknownOutcome(
+            "the round is refused by now, and an attempt before that had no answer: it may still land",
+            why=f"{type(refusal).__name__}: {refusal}",
+            fix="Nothing was deleted. Run the same round again: it tells whether its rows are there, or why it is "
+            "refused. Rows without a pipeline: look for them in the table before you write them anew.",
+        )
 
     def _unknown(self, error: Exception) -> RoundResult:
         self.unknown.append(error)
@@ -240,17 +270,15 @@ class _Loop:
         _, done = self._look()
         if done is not None:
             return done
-        raise self._not_landed(error)
+        raise self._not_landed(error) from error
 
     def _not_landed(self, error: Exception) -> UnknownOutcome:
-        unknown = UnknownOutcome(
+        return UnknownOutcome(
             f"publishing failed {self.not_begun + len(self.unknown)} times",
             why=f"{type(error).__name__}: {error}",
             fix="It had not landed when the table was last read, and nothing was deleted. Remove the cause and run the "
             "same round again.",
         )
-        unknown.__cause__ = error
-        return unknown
 
     def _discard_if_certain(self, state: TableState | None) -> None:
         if self.unknown or (self._said_absent and not self._certainly_absent(state)):

@@ -16,6 +16,7 @@ from laketier.spi import (
     NotBegun,
     OutsideTable,
     Overtaken,
+    StagedFileLost,
     Stale,
     StorageError,
     TableChanged,
@@ -301,6 +302,28 @@ def test_a_refusal_after_an_unknown_outcome_deletes_nothing() -> None:
     with pytest.raises(Stale):
         publish(committer, [table.stage(1)], token=token(), commit_id="c1", policy=FAST)
     assert table.rows == [1, 2]
+    assert count(table, "discard") == 0
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+@pytest.mark.parametrize("within", [True, False], ids=["by the format", "by a look"])
+def test_a_refusal_is_none_while_a_put_may_land_late(known: bool, within: bool) -> None:
+    """Whoever wrote the rows anew because they were refused would have them twice."""
+    gone = StagedFileLost("a staged file is gone")
+    table = MemoryTable(before=[TIMEOUT, gone]) if within else MemoryTable(before=[TIMEOUT], opens=[None, gone])
+    with pytest.raises(UnknownOutcome, match="may still land, because StagedFileLost: a staged") as told:
+        run(table, token() if known else None, table.stage(1))
+    assert told.value.__cause__ is gone
+    assert count(table, "discard") == 0
+
+
+def test_a_refusal_is_one_once_the_pipeline_went_on() -> None:
+    """Each publish is a compare-and-set, so a put that is late finds the table changed."""
+    table = MemoryTable(before=[TIMEOUT])
+    rivals = [rival(table, 0, 7), rival(table, 1, 8)]
+    table.rivals = [lambda: [land() for land in rivals] and None]
+    with pytest.raises(Stale):
+        run(table, token(), table.stage(1))
     assert count(table, "discard") == 0
 
 
