@@ -28,6 +28,7 @@ from laketier.spi import (
     Conflict,
     LakeCommitResult,
     LakeCommitter,
+    LaketierError,
     OutsideTable,
     Refused,
     StagedFile,
@@ -48,7 +49,7 @@ from laketier_lance.dataset import (
     reason,
     refuse_dropped,
 )
-from laketier_lance.durable import local_versions, make_durable, remove_version
+from laketier_lance.durable import local_versions, make_durable, remove_transaction, remove_version
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.latest import manifest_identity
 from laketier_lance.location import local_folder, refuse_links
@@ -130,7 +131,14 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                 is_in_place = stack.enter_context(pinned_folder(local_versions(self._location)))
                 self._refuse_recreated(state)
                 failpoint("publish.before_commit")
-            version = self._commit(dataset, transaction)
+            try:
+                version = self._commit(dataset, transaction)
+            except LaketierError as error:
+                if is_in_place():
+                    raise
+                # Whatever came of it is in a folder that was dropped, so this is no unknown outcome.
+                remove_transaction(self._location, dataset.version + 1, transaction.uuid)
+                raise Conflict("the table was dropped meanwhile", where=self._location) from error
             if not is_in_place():
                 # Lance made the folder anew, or wrote into that of the table that was made meanwhile.
                 remove_version(self._location, version, transaction.uuid)

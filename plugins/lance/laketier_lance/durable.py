@@ -36,11 +36,18 @@ def local_versions(location: str) -> Path | None:
 def remove_version(location: str, version: int, transaction: str) -> None:
     """Take back a version that was committed to another dataset than was meant, with the hint at it and the file of its
     ``transaction``: beside files that were staged it would tell of a dataset that was lost."""
-    local, versions = local_path(location), local_versions(location)
-    if local is not None and versions is not None:
-        (local / TRANSACTIONS / f"{version - 1}-{transaction}.txn").unlink(missing_ok=True)
+    remove_transaction(location, version, transaction)
+    versions = local_versions(location)
+    if versions is not None:
         for name in (*manifest_names(version), _HINT):
             (versions / name).unlink(missing_ok=True)
+
+
+def remove_transaction(location: str, version: int, transaction: str) -> None:
+    """Take back what Lance writes before it makes ``version``. Its name can't be another commit's."""
+    local = local_path(location)
+    if local is not None:
+        (local / TRANSACTIONS / f"{version - 1}-{transaction}.txn").unlink(missing_ok=True)
 
 
 def make_durable(location: str, version: int, files: Iterable[str] = ()) -> None:

@@ -39,21 +39,24 @@ def set_properties(path: TablePath, location: str, options: LanceOptions, change
                 make_durable(location, dataset.version)
                 return
             try:
-                version = _commit(dataset, info, properties, options)
+                version, transaction = _commit(dataset, info, properties, options)
             except CommitConflictError as error:
                 why = reason(error)
                 continue
             except lance_errors() as error:
                 raise TableError("the properties could not be changed", where=location, why=reason(error)) from error
             if not is_in_place():
-                remove_version(location, version)
+                remove_version(location, version, transaction)
                 raise Conflict("the table was dropped meanwhile", where=location)
         make_durable(location, version)
         return
     raise Conflict("other commits came first each time", where=location, why=why, fix="Try again.")
 
 
-def _commit(dataset: LanceDataset, info: TableInfo, properties: dict[str, str], options: LanceOptions) -> int:
+def _commit(
+    dataset: LanceDataset, info: TableInfo, properties: dict[str, str], options: LanceOptions
+) -> tuple[int, str]:
+    """The version, and the id of its transaction."""
     import lance
     from lance import LanceOperation
 
@@ -68,4 +71,4 @@ def _commit(dataset: LanceDataset, info: TableInfo, properties: dict[str, str], 
     committed = lance.LanceDataset.commit(
         dataset, transaction, storage_options=options.storage_options() or None, max_retries=0
     )
-    return int(committed.version)
+    return int(committed.version), str(transaction.uuid)

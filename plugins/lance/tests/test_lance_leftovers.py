@@ -18,6 +18,7 @@ from laketier.spi import (
     CorruptTable,
     IncompatibleTable,
     LakeStorageConfig,
+    SetProperty,
     TableDescriptor,
     TableNotFound,
     TablePath,
@@ -169,3 +170,44 @@ def test_a_commit_beside_a_drop_leaves_no_lost_dataset(tmp_path: Path) -> None:
     with pytest.raises(TableNotFound):
         catalog.load_table(PATH)
     assert catalog.create_table(PATH, TableDescriptor(SCHEMA)).snapshot_id == 1
+
+
+def test_a_table_that_is_dropped_while_it_is_committed_to_is_told_as_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where Lance fails for that. Nobody has to find out whether the rows landed."""
+    storage: Any = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions()))
+    catalog, place = storage.catalog(), tmp_path / "db" / "t.lance"
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    writer = factory.create_writer(WriterInitContext(ATTEMPT))
+    writer.write(pa.record_batch([pa.array([1], pa.int64())], schema=SCHEMA))
+    staged = writer.complete()
+
+    def fails(dataset: Any, transaction: Any, **_: Any) -> None:
+        catalog.drop_table(PATH)
+        (place / "_transactions").mkdir(parents=True)
+        (place / "_transactions" / f"{dataset.version}-{transaction.uuid}.txn").touch()
+        raise OSError("No such file or directory")
+
+    monkeypatch.setattr(lance.LanceDataset, "commit", fails)
+    with pytest.raises(TableNotFound):
+        TieringRound(factory).commit([staged])
+    assert list((place / "_transactions").iterdir()) == []
+
+
+def test_properties_of_a_table_that_is_dropped_meanwhile_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lance makes the folders anew for their commit."""
+    catalog, place = _catalog(tmp_path), tmp_path / "db" / "t.lance"
+    catalog.create_table(PATH, TableDescriptor(SCHEMA))
+    real = lance.LanceDataset.commit
+
+    def late(*given: Any, **more: Any) -> Any:
+        catalog.drop_table(PATH)
+        return real(*given, **more)
+
+    monkeypatch.setattr(lance.LanceDataset, "commit", late)
+    with pytest.raises(Conflict, match="dropped meanwhile"):
+        catalog.alter_table(PATH, [SetProperty("a", "1", None)])
+    assert [path for path in place.rglob("*") if path.is_file() and "hint" not in path.name] == []

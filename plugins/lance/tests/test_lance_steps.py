@@ -754,7 +754,7 @@ def test_properties_are_set_beside_others(table: Any, monkeypatch: pytest.Monkey
     real, asked, told = properties_module._commit, [], []
     monkeypatch.setattr(properties_module, "make_durable", lambda *given: told.append(given))
 
-    def beaten(*given: Any) -> int:
+    def beaten(*given: Any) -> tuple[int, str]:
         asked.append(given)
         if len(asked) < times:
             raise CommitConflictError("another commit came first")
@@ -792,7 +792,7 @@ def test_properties_are_committed_as_lance_is_told(table: Any, monkeypatch: pyte
 
     monkeypatch.setattr(lance.LanceDataset, "commit", spy)
     for options, told in ((LanceOptions(), None), (LanceOptions(storage=Passthrough({"a": "b"})), {"a": "b"})):
-        assert properties_module._commit(table.open(), table.info, {"p": "q"}, options) == 9
+        assert properties_module._commit(table.open(), table.info, {"p": "q"}, options)[0] == 9
         version, operation, given = asked.pop()
         assert (version, given) == (2, {"storage_options": told, "max_retries": 0})
         assert (type(operation).__name__, operation.preserves_nullability, len(operation.fragments)) == (
