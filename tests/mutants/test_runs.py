@@ -343,7 +343,9 @@ def test_a_summary_outlives_the_results(tmp_path: Path, module: Module) -> None:
     assert "## rounds" not in made
 
 
-def test_a_sample_tells_of_what_was_drawn_alone(tmp_path: Path, module: Module) -> None:
+def test_a_sample_tells_of_what_was_drawn_alone(
+    tmp_path: Path, module: Module, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And of nothing before each survivor has met all tests: those that wait may be noticed yet."""
     order, results, sample = drawn(module.mutants, 7), Results(tmp_path / "results.jsonl"), Sample(3, 7)
 
@@ -364,6 +366,8 @@ def test_a_sample_tells_of_what_was_drawn_alone(tmp_path: Path, module: Module) 
     Summary.of(told(at_least=True)).write(tmp_path)
     low, _ = told(at_least=True).score.interval
     assert f"Noticed: at least 2 of 3, so at least {low:.0f} % of all, with 95% confidence." in page(tmp_path)
+    report.show(told(at_least=True))
+    assert f"1 of the survivors have not met all tests yet: at least {low:.1f} % of all" in _said(capsys)
     found(1, SURVIVED)
     assert (told().score.tried, told().score.noticed, told().total) == (3, 2, len(module.mutants))
     Summary.of(told()).write(tmp_path)
@@ -371,6 +375,13 @@ def test_a_sample_tells_of_what_was_drawn_alone(tmp_path: Path, module: Module) 
     assert summary.sample == sample
     low, high = summary.score.interval
     assert f"Noticed: 2 of 3, so between {low:.0f} and {high:.0f} % of all, with 95% confidence." in page(tmp_path)
+    report.show(told())
+    assert f"each met all tests: between {low:.1f} and {high:.1f} % of all" in _said(capsys)
+
+
+def _said(capsys: pytest.CaptureFixture[str]) -> str:
+    """On one line, however wide the terminal is."""
+    return " ".join(capsys.readouterr().out.split())
 
 
 def test_a_sample_tells_of_those_before_it(tmp_path: Path, module: Module) -> None:

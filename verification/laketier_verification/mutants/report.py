@@ -211,7 +211,8 @@ def show(told: Told) -> None:
     )
     if told.sample is not None:
         low, high = score.interval
-        console.print(
-            f"drawn by chance, and each met all tests: between {low:.1f} and {high:.1f} % of all {told.total}",
-            highlight=False,
-        )
+        waiting = sum(result.outcome == NEAR for result in told.results)
+        met, most = ("each met all tests", f"between {low:.1f} and {high:.1f} %")
+        if waiting:
+            met, most = f"{waiting} of the survivors have not met all tests yet", f"at least {low:.1f} %"
+        console.print(f"drawn by chance, and {met}: {most} of all {told.total}", highlight=False)
