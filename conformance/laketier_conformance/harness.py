@@ -55,7 +55,9 @@ arguments) with any of these:
   vectors of four numbers. Without them the format's own settings count.
 
 Where one of ``expire``, ``compact``, ``delete_rows`` and ``update_rows`` is not there, the report says that nothing
-showed its effect. Where ``foreign_tables`` is not there, it says that no table of another tool was shown.
+showed its effect. One of the last three that takes no table with partitions raises `NotImplementedError` for such a
+table, and the report says that, too. Where ``foreign_tables`` is not there, it says that no table of another tool was
+shown.
 A member that a format can't have is left out, or None: whatever a member raises is an error of the harness
 (`HarnessFailed`), and never the format's refusal.
 """

@@ -138,6 +138,78 @@ def _rows(ids: Sequence[int], names: Sequence[str | None], schema: pa.Schema = S
     return pa.record_batch(columns, schema=schema)
 
 
+def test_rows_that_others_updated_stay_so(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Whatever comes then: another update of the same rows, a compaction of what they were with what they are, rounds,
+    an expiry, the end of orphans. What takes their former state away must not take the later one."""
+    if harness.update_rows is None:
+        unproven("rows that others update, and what comes then", "the format's harness has no update_rows")
+        return
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    whole = ids_of(0, 0) + ids_of(0, 1)
+    names, start, epoch = {i: name_of(i) for i in whole}, table.info.snapshot_id, 0
+
+    def update(ids: Sequence[int], told: str) -> None:
+        foreign.update(table, harness, ids, "name", told)
+        names.update(dict.fromkeys(ids, told))
+        expect(_names(table), names, f"a table of which others updated rows: {told}")
+
+    def then(told: str, hook: Callable[..., None] | None) -> None:
+        nonlocal epoch
+        if hook is not None:
+            hook(table.lake.storage, table.info)
+            expect(_names(table), names, f"a table of which others updated rows, after {told}")
+        epoch += 1
+        table.append(epoch)
+        names.update({i: name_of(i) for i in ids_of(epoch)})
+        expect(_names(table), names, f"a table of which others updated rows, after {told} and an append")
+
+    update([whole[0], whole[6]], "for the first time")
+    update([whole[0], whole[1]], "one of them again")
+    then("two updates", None)
+    then("a compaction", harness.compact)
+    update([whole[1], whole[6], ids_of(1)[0]], "after a compaction")
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
+        foreign.collect(table)
+    then("orphans were collected", None)
+    then("a second compaction", harness.compact)
+    if table.lake.declares(Feature.TIME_TRAVEL):
+        found = {row["id"]: row["name"] for row in table.read(snapshot_id=start).to_pylist()}
+        expect(
+            found, {i: name_of(i) for i in whole}, "the snapshot of before others updated rows, three times, is read"
+        )
+    then("an expiry", harness.expire)
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_partitions_that_others_put_together(lake: Lake, harness: Harness, unproven: Unproven) -> None:
+    """Each by itself: a row of one that is left as it is stays deleted, and no file is told to be of another one."""
+    if harness.compact is None or harness.delete_rows is None:
+        unproven("partitions that others put together", "the format's harness has no compact, or no delete_rows")
+        return
+    table = lake.create(partition_by=(PartitionField("name"),))
+    names = {0: "many", 1: "many", 2: "one", 3: "one", 4: None, 5: None, 6: "whole"}
+    for epoch, ids in enumerate(([0, 2, 3, 4, 5, 6], [1])):
+        table.publish_arrow([_rows(ids, [names[i] for i in ids])], token(epoch))
+    try:
+        foreign.delete(table, harness, [2, 4])
+        left = {i: name for i, name in names.items() if i not in (2, 4)}
+        harness.compact(table.lake.storage, table.info)
+    except HarnessFailed as error:
+        if not isinstance(error.__cause__, NotImplementedError):
+            raise
+        unproven("partitions that others put together", "the harness's compact, or delete_rows, takes no partitions")
+        return
+    expect(_names(table), left, "a table by name is read after a compaction of one of its partitions")
+    for name, told in _partitions(table, "name").items():
+        expect(told, {name}, f"the partitions that splits of rows with the name {name!r} tell after a compaction")
+    for name in ("many", "one", "whole"):
+        expect(
+            _named(table, name), [i for i in left if left[i] == name], f"rows by the filter name = {name!r}, after it"
+        )
+    table.publish_arrow([_rows([2], ["one"])], token(2))
+    expect(_names(table), left | {2: "one"}, "a table by name after a compaction, to which a deleted row came again")
+
+
 def test_rows_that_others_deleted_before_their_column_changed(lake: Lake, harness: Harness, unproven: Unproven) -> None:
     """A deletion may be kept as values of a column. Under another type and another name it is the same column, and one
     that comes with its former name is another."""

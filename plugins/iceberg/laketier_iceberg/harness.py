@@ -65,6 +65,7 @@ class IcebergHarness:
         from laketier_iceberg.transaction import Leaving, StagedSnapshot, stage
 
         assert isinstance(storage, IcebergStorage)
+        _refuse_partitions(table)
         source, factory = storage.source(table), storage.tiering_factory(table)
         plan = source.plan(ScanRequest())
         writer = factory.create_writer(WriterInitContext(new_attempt_id()))
@@ -88,6 +89,7 @@ class IcebergHarness:
         from laketier_iceberg.foreign_deletes import add_deletes
 
         assert isinstance(storage, IcebergStorage)
+        _refuse_partitions(table)
         gone = pa.array(ids, pa.int64())
         paths: list[str] = []
         places: list[int] = []
@@ -115,3 +117,8 @@ class IcebergHarness:
         folder.mkdir(parents=True, exist_ok=True)
         store = {"catalog.s3.secret-access-key": "{secret}", "catalog.credential": "{secret}"}
         return {"catalog.type": "sql", "catalog.uri": f"sqlite:///{folder}/listed.db", **store}
+
+
+def _refuse_partitions(table: TableInfo) -> None:
+    if table.descriptor.partition_by:
+        raise NotImplementedError("the files that this makes are of no partition")

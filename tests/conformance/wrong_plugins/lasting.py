@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from crooked import CrookedPlugin
 from feather_lake.plugin import FeatherTable
-from richer import RICHER, richer
+from richer import RICHER, RicherTable, richer
 from updating import UpdatingHarness
 
 from laketier import spi
@@ -29,7 +29,7 @@ class LastingHarness(UpdatingHarness):
 
     def compact(self, storage: spi.LakeStorage, table: spi.TableInfo) -> None:
         """All rows are written as one file. Which rows there are is as before, and a log tells none of them again."""
-        own = FeatherTable(Path(table.location))
+        own = RicherTable(Path(table.location))
         state, source = own.open(), storage.source(table)
         live = files_at(state.manifests, state.head.number)
         plan = source.plan(spi.ScanRequest())
