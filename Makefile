@@ -30,6 +30,9 @@ SPREAD = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 comma := ,
 empty :=
 space := $(empty) $(empty)
+# Their folders in memory, where there is room: a core waits for each sync of a disk. LAKETIER_TESTS_ON_DISK=1 says no.
+# Only in `make test`: what runs by itself, and the deep tests, keep theirs on the disk.
+IN_MEMORY = $(BIN)/python tests/support/in_memory.py
 # What each test took, for the list that `make test` ends with.
 TIMES := artifacts/times
 # More arguments for pytest, the demo or the benchmarks: make test-unit ARGS="-k tokens"
@@ -89,13 +92,14 @@ test: MEANWHILE = $(BIN)/python tests/support/class_archive.py >/dev/null 2>&1; 
 		--lake-format=$(firstword $(FORMATS)) >/dev/null 2>&1;
 # Of each operation that is no append: the same on each day, so that a checkout which was green stays so, and fewer commits
 # of others than an author meets. The deep tests take all steps.
+test: WHERE = $(IN_MEMORY)
 test: SOME_STEPS = --lake-steps=1 --lake-seed=1 --lake-commits=110
 test: test-begun lint test-conformance test-rest ## everything that CI runs: lint, types, import rules, the suite, the tests
 test-begun:
 	@mkdir -p $(TIMES) && rm -f $(TIMES)/*.xml && touch $(TIMES)/begun
 test-rest: class-archive ## all tests but the deep ones and the suite
 	@# test-conformance runs the suite in every lane; tests/conformance would run its bare lane again.
-	$(BIN)/pytest $(SPREAD) --junitxml=$(TIMES)/tests.xml -m "not deep" \
+	$(IN_MEMORY) $(BIN)/pytest $(SPREAD) --junitxml=$(TIMES)/tests.xml -m "not deep" \
 		--deselect tests/conformance/test_formats_conform.py::test_conforms $(ARGS)
 
 .PHONY: test-all
@@ -123,7 +127,7 @@ test-compat: class-archive-compat ## the tests on Spark once more, on the oldest
 test-conformance: class-archive ## the conformance suite on every format here, or: FORMATS="delta lance"
 	@# One run for all of them: one Spark session, and no process waits while another works.
 	SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS-$$($(BIN)/python tests/support/class_archive.py)}" \
-		$(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
+		$(WHERE) $(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
 		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(SOME_STEPS) $(ARGS)
 
 .PHONY: test-third-party

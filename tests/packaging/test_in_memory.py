@@ -1,0 +1,53 @@
+"""The folders of `make test` lie in memory where there is room, and none stays."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import in_memory
+
+TELLS = "import os, sys, tempfile; print(tempfile.mkdtemp()); sys.exit(int(sys.argv[1]))"
+
+
+@pytest.fixture(autouse=True)
+def anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(in_memory.ON_DISK, raising=False)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_command_has_its_folders_there_and_they_go(tmp_path: Path, capfd, code: int) -> None:  # type: ignore[no-untyped-def]
+    assert in_memory.run([sys.executable, "-c", TELLS, str(code)], tmp_path, 0) == code
+    told = capfd.readouterr().out
+    assert told.startswith(f"{tmp_path}/lt-{os.getpid()}-")
+    assert not list(tmp_path.iterdir())
+    assert (in_memory.ON_DISK in told) == bool(code)
+
+
+@pytest.mark.parametrize("room", [1 << 62])
+def test_without_room_it_runs_on_the_disk_and_says_why(tmp_path: Path, capfd, room: int) -> None:  # type: ignore[no-untyped-def]
+    assert in_memory.run([sys.executable, "-c", TELLS, "3"], tmp_path, room) == 3
+    why, where = capfd.readouterr().out.splitlines()
+    assert "are needed" in why
+    assert not where.startswith(str(tmp_path))
+
+
+def test_who_asks_for_the_disk_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_memory.why_not(tmp_path, 0) is None
+    monkeypatch.setenv(in_memory.ON_DISK, "1")
+    assert in_memory.why_not(tmp_path, 0) == f"{in_memory.ON_DISK} is set"
+
+
+def test_a_system_without_such_a_folder_has_the_disk(tmp_path: Path) -> None:
+    assert "can't be written" in str(in_memory.why_not(tmp_path / "none", 0))
+
+
+def test_what_a_killed_run_left_goes_and_what_a_live_one_has_stays(tmp_path: Path) -> None:
+    names = ["lt-999999999-x", f"lt-{os.getpid()}-x", "lt-others", "others"]
+    for name in names:
+        (tmp_path / name / "file").mkdir(parents=True)
+    in_memory.forget_the_dead(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == set(names[1:])
