@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,21 +23,26 @@ from laketier.spi import (
     FeatureNotSupported,
     IncompatibleData,
     IncompatibleTable,
+    PartitionField,
     ScanRequest,
     SetProperty,
     TableDescriptor,
     TableInfo,
     TableNotFound,
     TablePath,
+    Transform,
+    UnsupportedType,
     WriterInitContext,
     new_attempt_id,
 )
 from laketier_localfile import lying_on_disk, settle
+from laketier_localfile.file_formats.arrow_ipc import _refuse_other_footer
 from laketier_localfile.inferred import INFERRED
 from laketier_localfile.lying_on_disk import DiskPlace
 from laketier_localfile.names import FILE_FORMAT
 from laketier_localfile.naming import Naming
 from laketier_localfile.outside import OUTSIDE, check_outside
+from laketier_localfile.partitioning import check_partitioning
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.stretch import Stretch
 from laketier_localfile.table import refuse_several_devices
@@ -193,14 +202,87 @@ def test_nobody_changes_what_is_read_by_inference(make_table: Callable[..., Any]
         lenient.storage.catalog().alter_table(table.path, change)
 
 
-def test_files_that_stay_open_are_given_up_where_the_table_is_gone(open_table: Any) -> None:
+def test_files_that_stay_open_are_given_up_where_the_table_is_gone(
+    open_table: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     table = open_table("json")
     writer = table.writer()
     writer.write(0, [pa.RecordBatch.from_pylist(table.ids(0), schema=table.schema)])
-    info, options = table.info, table.options
     left = writer._slot.take()
-    table.location.rename(table.location.with_name("elsewhere"))
-    assert left.goes_on(info, options, WriterInitContext(new_attempt_id())) is False
-    table.location.with_name("elsewhere").rename(table.location)
+    info, options = table.info, left._options
+    assert left.goes_on(info, options, WriterInitContext(new_attempt_id())) is True
+    elsewhere = table.location.with_name("elsewhere")
+    table.location.rename(elsewhere)
+    with caplog.at_level(logging.INFO):
+        assert left.goes_on(info, options, WriterInitContext(new_attempt_id())) is False
+    assert "the files left open are given up" in caplog.text
+    elsewhere.rename(table.location)
     assert left.goes_on(info, options, WriterInitContext(new_attempt_id())) is False, "what was given up stays so"
     assert table.read_ids() == [row["id"] for row in table.ids(0)]
+
+
+def test_an_adoption_that_is_stopped_makes_no_table(make_table: Callable[..., Any]) -> None:
+    """Also while it looks at the files: a table of those that it had looked at would lack the others."""
+    table, lies = make_table(), TablePath("db", "lies")
+    folder = table.location.with_name("lies")
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.json").write_text('{"id":1}\n')
+    seen = []
+
+    def stop(done: int, of: int) -> None:
+        seen.append((done, of))
+        raise KeyboardInterrupt
+
+    adoption = table.storage.adoption()
+    with pytest.raises(KeyboardInterrupt):
+        adoption.adopt(lies, on_progress=stop)
+    assert len(seen) == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["0.json", "1.json", "2.json"]
+    assert adoption.adopt(lies, on_progress=lambda done, of: seen.append((done, of))).rows == 3
+    assert seen[-1] == (3, 3)
+
+
+def test_files_that_are_given_up_are_closed(open_table: Any) -> None:
+    """A process that loses many tables has their descriptors again, while somebody still has the writer."""
+    table = open_table("json")
+    writer = table.writer()
+    writer.write(0, [pa.RecordBatch.from_pylist(table.ids(0), schema=table.schema)])
+    left = writer._slot.take()
+    (path,) = map(str, table.staged_files())
+    assert path in _open_files()
+    left.close()
+    assert path not in _open_files()
+    left.close()
+
+
+def _open_files() -> set[str]:
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):
+            found.add(os.readlink(f"/proc/self/fd/{number}"))
+    return found
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.string(), pa.large_string()])
+def test_types_that_are_truncated(kind: pa.DataType) -> None:
+    table = TableDescriptor(pa.schema([("v", kind)]), (PartitionField("v", Transform.TRUNCATE, 2),))
+    check_partitioning(table)
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.float64(), pa.bool_(), pa.date32(), pa.binary()])
+def test_types_that_are_not_truncated(kind: pa.DataType) -> None:
+    table = TableDescriptor(pa.schema([("v", kind)]), (PartitionField("v", Transform.TRUNCATE, 2),))
+    with pytest.raises(UnsupportedType, match="a signed integer or a string"):
+        check_partitioning(table)
+
+
+class _Broken(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError(errno.EIO, "the disk is broken")
+
+
+def test_a_disk_that_fails_is_no_damaged_footer() -> None:
+    with pytest.raises(OSError, match="the disk is broken") as raised:
+        _refuse_other_footer(pa.PythonFile(_Broken(b"x" * 99), "r"), SCHEMA)
+    assert raised.value.errno == errno.EIO

@@ -99,6 +99,14 @@ def test_a_forged_result_names_no_file(path: str) -> None:
         final_path(path, ())
 
 
+def test_a_name_without_the_end_of_a_staged_one_names_no_file() -> None:
+    """It could be that of a file which is published already."""
+    staged = staged_path(base_name(0, None, "a" * 32, 0))
+    assert final_path(staged, ("r=1",)).startswith("r=1/")
+    with pytest.raises(OutsideTable, match="is not the path of a staged file"):
+        final_path(staged.removesuffix(".inprogress"), ("r=1",))
+
+
 def test_the_three_places_of_a_file() -> None:
     base = base_name(3, 7, "a" * 32, 1)
     assert base == f"part-00003-b00007-{'a' * 32}-0001.parquet"
