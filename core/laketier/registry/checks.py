@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from laketier.registry.groups import FORMATS, PROJECT, InstalledPlugin, PluginGroup
 from laketier.spi import DeliveryLevel, Feature, PluginBroken, SpiVersionMismatch, Support
@@ -108,7 +112,7 @@ def _check_format(offer: InstalledPlugin, plugin: Any) -> None:
 
 def broken(offer: InstalledPlugin, why: str) -> PluginBroken:
     """The error for a plugin that can't be used."""
-    what = checkout_plugin(offer.group, offer.name) or offer.distribution
+    what = checkout_plugin(offer.group, offer.name) or _folder_of(offer.distribution) or offer.distribution
     return PluginBroken(
         f"the plugin for {offer} is installed, but can't be used",
         where=offer.module,
@@ -116,6 +120,23 @@ def broken(offer: InstalledPlugin, why: str) -> PluginBroken:
         fix=f"Reinstall it with what it needs: `pip install --force-reinstall {what}`. Its author looks at "
         f"`python -c 'import {offer.module.partition(':')[0]}'` and at {offer.group.guide}.",
     )
+
+
+def _folder_of(distribution: str) -> str | None:
+    """What pip made a distribution of, where that is a folder or a file of this machine: the package index may have
+    none of that name, or somebody else's."""
+    try:
+        text = metadata.distribution(distribution).read_text("direct_url.json")
+        direct = json.loads(text or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        return None
+    if not isinstance(direct, dict):
+        return None
+    address = urlsplit(str(direct.get("url", "")))
+    if address.scheme != "file" or not address.path:
+        return None
+    place = shlex.quote(unquote(address.path))
+    return f"-e {place}" if (direct.get("dir_info") or {}).get("editable") else place
 
 
 def checkout_plugin(group: PluginGroup, name: str) -> str | None:

@@ -120,6 +120,28 @@ def test_a_broken_import_keeps_its_cause(site: Path) -> None:
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
+@pytest.mark.parametrize(
+    ("origin", "named"),
+    [
+        ('{"url": "file:///home/me/my%20lake", "dir_info": {"editable": true}}', "-e '/home/me/my lake'"),
+        ('{"url": "file:///home/me/lake", "dir_info": {}}', "/home/me/lake"),
+        ('{"url": "file:///tmp/local_lake-1.2.3-py3-none-any.whl", "archive_info": {}}', "/tmp/local_lake-1.2.3-py3-"),
+        ('{"url": "https://me:secret@there/lake.git", "vcs_info": {"vcs": "git"}}', "local-lake"),
+        ("", "local-lake"),
+        ("no document", "local-lake"),
+        ("[]", "local-lake"),
+    ],
+)
+def test_a_broken_plugin_is_installed_again_from_where_it_came(origin: str, named: str, site: Path) -> None:
+    """Its author has it from a folder, and the package index may have somebody else's of that name."""
+    install(site, "local-lake", "local", "import a_module_that_is_not_there")
+    (site / "local_lake-1.2.3.dist-info" / "direct_url.json").write_text(origin)
+    with pytest.raises(PluginBroken) as caught:
+        load_format("local")
+    assert f"`pip install --force-reinstall {named}" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("ends", ["import sys; sys.exit('no licence')", "raise BaseException('no licence')"])
 def test_an_import_that_ends_otherwise_is_told(ends: str, site: Path) -> None:
     """A panic of a library in Rust is no `Exception`, nor is the exit of one that wants a licence."""
