@@ -21,6 +21,7 @@ LARGEST = 2**63 - 1
 CANARY = "cAnArY-0f-th3-0pt10ns"
 _TEXTS = ("", " ", "Odd Case", "no such thing", "../up", 'a"b', "ä\n", "x" * 300)
 """None is a name of a host that somebody might look for."""
+_KINDS = (str, int, float, bool, Secret, Passthrough)
 _SHOWN = 40
 """So much of a long value is in a sentence about it, at least."""
 
@@ -33,6 +34,11 @@ class Declared:
     kind: Any
     least: float | None
     most: float | None
+
+    @property
+    def can_be_set(self) -> bool:
+        """Whether it is of a type that laketier makes of a text."""
+        return self.kind in _KINDS or (isinstance(self.kind, type) and issubclass(self.kind, Enum))
 
     @property
     def is_hidden(self) -> bool:

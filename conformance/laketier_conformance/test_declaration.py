@@ -26,6 +26,7 @@ from laketier.spi import (
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
+from laketier_conformance.option_values import declared
 
 
 def test_the_entry_point_is_the_identifier(plugin: LakeStoragePlugin) -> None:
@@ -59,7 +60,17 @@ def test_the_plugin_can_be_pickled(plugin: LakeStoragePlugin) -> None:
 def test_options_have_defaults_and_docs(plugin: LakeStoragePlugin) -> None:
     kind = plugin.options_type
     assert dataclasses.is_dataclass(kind), f"options_type is a dataclass: found {kind!r}"
+    parameters = getattr(kind, "__dataclass_params__", None)
+    assert getattr(parameters, "frozen", False), (
+        f"the dataclass {kind.__name__} is frozen: found that its fields can be set"
+    )
     defaults = parse_options(kind, {}, prefix=f"lake.{plugin.identifier}.", origin="the conformance suite")
+    for each in declared(kind):
+        shown = each.kind.__name__ if isinstance(each.kind, type) else each.kind
+        assert each.can_be_set, (
+            f"the option {each.key.replace('-', '_')} is {shown}, and no text of a user can be one: "
+            "see the types that laketier.spi.options names"
+        )
     for field in dataclasses.fields(kind):
         assert field.metadata.get("doc"), f"{field.name} has no doc: declare it with laketier.spi.option"
         value = getattr(defaults, field.name)
