@@ -158,6 +158,16 @@ them since. The third took a split without a payload for a part beside one that 
 bug was found, and is mended: sources that had been opened stayed open where another one could not be.
 """,
     "localfile-own": """\
+Seed 257 was drawn before anybody looked at its mutants, of the code as it was at commit b6e68fd0, with the tests for
+what seed 251 had left and for 31 of the 65 mutants that no test had reached. Time ran out on a busy machine, so the row
+tells the least: its 8 survivors met all tests once, and not once more those that were asked beside mutants which
+left. The aim of 95 % is not reached, and no gain is shown. Three of the 8 are argued. The other five have tests since,
+which no sample has met: a path without the end of a staged name, integers that are truncated, a disk that fails under
+a footer, files that stay open in a process that gave them up, and the progress of an adoption.
+
+Reading for seed 251 found a bug, which is mended: an epoch whose open file another process finished meanwhile was told
+as a bare error of the storage where the epoch had no rows for that file, or ended it.
+
 Seed 251 was drawn before anybody looked at its mutants, and each survivor met all tests. The aim is 95 %: it is not
 reached. It was asked twice, and the second time each test that noticed had to pass without the mutant: the same 33 of
 40 were noticed. Of the 7 that are left three are argued. The other four are of what another line does, too, or nobody
