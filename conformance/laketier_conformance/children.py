@@ -19,6 +19,9 @@ _AGAIN = 9
 """So often a process is waited for once more that worked meanwhile: a machine with too much to do is slow."""
 _WORKS_SECONDS = 1.0
 """Of a processor, in that time. One that waits for what never comes, such as a lock, needs none."""
+_STILL_SECONDS = 1.0
+_STILL_WORKS_SECONDS = 0.03
+"""Of a processor, in that time: one that polls for a lock needs less, one that works for its answer more."""
 _SERVED = "laketier_conformance.child"
 
 
@@ -80,6 +83,16 @@ class Child:
         assert self._process.stdout is not None
         return bool(self._buffer or _says_more(self._process.stdout, seconds))
 
+    def answers_or_waits(self) -> bool:
+        """Whether it has said something, or ended. It is waited for while it works, which takes long on a slow machine;
+        one that does nothing waits for a lock, which may be that of who asks."""
+        spent = _processor_seconds(self._process.pid)
+        while not self.answers_within(_STILL_SECONDS):
+            before, spent = spent, _processor_seconds(self._process.pid)
+            if spent - before < _STILL_WORKS_SECONDS and not _wants_a_processor(self._process.pid):
+                return False
+        return True
+
     def ends_within(self, seconds: float) -> int | None:
         """Ask nothing more of an interpreter of its own, and wait until it has ended. What it ended with, as in
         `subprocess.Popen.returncode`; None if it goes on."""
@@ -127,6 +140,15 @@ def _processor_seconds(pid: int) -> float:
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError):
         return 0.0
+
+
+def _wants_a_processor(pid: int) -> bool:
+    """Whether a process runs, would if others let it, or waits for a disk; False where nothing tells."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state in ("R", "D")
 
 
 class ChildDied(Exception):

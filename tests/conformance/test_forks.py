@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from laketier_conformance.child_tasks import stand_elsewhere
 from laketier_conformance.children import Child, ChildDied, Children, _processor_seconds
 from laketier_conformance.forks import Forks
 from laketier_conformance.lake import Lake, ids_of
@@ -191,6 +192,33 @@ def test_a_process_that_works_is_waited_for(
 
 
 @only_linux
+@pytest.mark.parametrize(("program", "answers"), [(WAITS, False), (ENDS, True)])
+def test_a_process_is_waited_for_until_it_waits_itself(
+    program: str, answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that others keep out by a lock. One that works for longer than a look takes is no such process."""
+    monkeypatch.setattr("laketier_conformance.children._STILL_SECONDS", 0.2)
+    monkeypatch.setattr("laketier_conformance.children._STILL_WORKS_SECONDS", 0.001)
+    pipe = subprocess.PIPE
+    child = Child(subprocess.Popen([sys.executable, "-S", "-c", program], stdin=pipe, stdout=pipe, bufsize=0))
+    try:
+        assert child.answers_or_waits() is answers
+    finally:
+        child.stop()
+
+
+@only_linux
 def test_what_a_process_has_worked_is_found() -> None:
     assert _processor_seconds(os.getpid()) == pytest.approx(sum(os.times()[:4]), abs=0.5)
     assert _processor_seconds(0) == 0.0, "there is none"
+
+
+def test_a_path_of_the_driver_leads_nowhere_where_an_executor_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that goes up to the root: from the root itself it would lead to the same place."""
+    monkeypatch.chdir(tmp_path)  # and back at last
+    relative = Path(os.path.relpath(sys.executable))
+    assert relative.exists()
+    stand_elsewhere()
+    assert not relative.exists()
