@@ -177,7 +177,11 @@ def test_rows_that_others_updated_stay_so(table: Table, harness: Harness, unprov
         expect(
             found, {i: name_of(i) for i in whole}, "the snapshot of before others updated rows, three times, is read"
         )
+    update([whole[0], whole[6], ids_of(2)[0]], "before an expiry")
     then("an expiry", harness.expire)
+    for split in table.source.plan(ScanRequest(columns=())).splits:
+        count = sum(rows.num_rows for rows in table.source.read(split, pa.schema([])))
+        assert split.rows in (None, count), f"a split has {count} rows, and tells {split.rows}: others updated some"
 
 
 @pytest.mark.needs(Feature.PARTITIONING)
