@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_has_its_folders_there_and_they_go(tmp_path: Path, capfd, code: int) -> None:  # type: ignore[no-untyped-def]
     assert in_memory.run([sys.executable, "-c", TELLS, str(code)], tmp_path, 0) == code
     told = capfd.readouterr().out
-    assert told.startswith(f"{tmp_path}/lt-{os.getpid()}-")
+    assert told.startswith(f"{tmp_path}/lt-")
     assert not list(tmp_path.iterdir())
     assert (in_memory.ON_DISK in told) == bool(code)
 
@@ -45,9 +46,27 @@ def test_a_system_without_such_a_folder_has_the_disk(tmp_path: Path) -> None:
     assert "can't be written" in str(in_memory.why_not(tmp_path / "none", 0))
 
 
-def test_what_a_killed_run_left_goes_and_what_a_live_one_has_stays(tmp_path: Path) -> None:
-    names = ["lt-999999999-x", f"lt-{os.getpid()}-x", "lt-others", "others"]
-    for name in names:
-        (tmp_path / name / "file").mkdir(parents=True)
-    in_memory.forget_the_dead(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == set(names[1:])
+def test_what_a_killed_run_left_goes_and_what_is_live_or_of_others_stays(tmp_path: Path) -> None:
+    others = tmp_path / "lt-others"
+    others.mkdir()
+    command = [sys.executable, "-c", "import os; print(os.environ['TMPDIR'], flush=True); input()"]
+    code = f"import in_memory, pathlib; in_memory.run({command!r}, pathlib.Path({str(tmp_path)!r}), 0)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(in_memory.__file__).parent)}
+    run = [sys.executable, "-c", code]
+    with subprocess.Popen(run, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        folder = Path(running.stdout.readline().strip())
+        in_memory.forget_the_ended(tmp_path)
+        assert folder.is_dir()
+        running.kill()
+    in_memory.forget_the_ended(tmp_path)
+    assert list(tmp_path.iterdir()) == [others]
+
+
+def test_a_container_may_take_less_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(in_memory, "_LIMITS", (str(tmp_path / "none"), str(limit)))
+    limit.write_text("max\n")
+    assert in_memory.why_not(tmp_path, 1 << 20) is None
+    limit.write_text(f"{1 << 19}\n")
+    assert "0 MiB are free" in str(in_memory.why_not(tmp_path, 1 << 20))

@@ -6,6 +6,7 @@ promises is shown by interposed power cuts (`test_power.py`, `test_syscalls.py`)
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 MEMORY = Path("/dev/shm")
@@ -21,6 +23,9 @@ ROOM = 8 << 30
 ON_DISK = "LAKETIER_TESTS_ON_DISK"
 """Set, it leaves the folders where they are kept after the run."""
 _PREFIX = "lt-"
+_MARK = ".laketier-tests"
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""What a container may take, which is less than the machine has."""
 
 
 def why_not(memory: Path = MEMORY, room: int = ROOM) -> str | None:
@@ -37,20 +42,28 @@ def why_not(memory: Path = MEMORY, room: int = ROOM) -> str | None:
 
 
 def _available() -> int:
-    """Bytes of memory that the system can give; none where it does not tell."""
+    """Bytes of memory that the system can give, and a container may take; none where nobody tells."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")), 0)
+    free = next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")), 0)
+    for limit in map(Path, _LIMITS):
+        with suppress(OSError, ValueError):  # there is none, or it says "max"
+            free = min(free, int(limit.read_text()))
+    return free
 
 
-def forget_the_dead(memory: Path = MEMORY) -> None:
-    """Remove the folders of runs that were killed: their names have the numbers of their processes."""
-    for folder in memory.glob(f"{_PREFIX}*-*"):
-        number = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if number.isdigit() and not Path("/proc", number).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+def forget_the_ended(memory: Path = MEMORY) -> None:
+    """Remove the folders of runs that were killed. A run has locked its mark for as long as it lives, in whichever
+    container: a folder without a mark is of somebody else."""
+    for mark in memory.glob(f"{_PREFIX}*/{_MARK}"):
+        try:
+            with mark.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(mark.parent, ignore_errors=True)
+        except OSError:  # it lives, is another user's, or went meanwhile
+            continue
 
 
 def run(command: Sequence[str], memory: Path = MEMORY, room: int = ROOM) -> int:
@@ -58,13 +71,15 @@ def run(command: Sequence[str], memory: Path = MEMORY, room: int = ROOM) -> int:
     if (reason := why_not(memory, room)) is not None:
         print(f"the folders of tests are on the disk: {reason}", flush=True)
         return subprocess.run(command, check=False).returncode
-    forget_the_dead(memory)
+    forget_the_ended(memory)
     # Short: paths of sockets, which lie in these folders, may have 107 bytes.
-    folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=memory)
+    folder = tempfile.mkdtemp(prefix=_PREFIX, dir=memory)
     # Ctrl-C is for the tests, which end in order; a handler, as what is ignored stays so in the command.
     signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        code = subprocess.run(command, check=False, env={**os.environ, "TMPDIR": folder}).returncode
+        with open(os.path.join(folder, _MARK), "xb") as mark:
+            fcntl.flock(mark, fcntl.LOCK_EX)
+            code = subprocess.run(command, check=False, env={**os.environ, "TMPDIR": folder}).returncode
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if code:
