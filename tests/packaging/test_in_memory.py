@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,16 +22,17 @@ def anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_command_has_its_folders_there_and_they_go(tmp_path: Path, capfd, code: int) -> None:  # type: ignore[no-untyped-def]
+    usual = signal.getsignal(signal.SIGINT)
     assert in_memory.run([sys.executable, "-c", TELLS, str(code)], tmp_path, 0) == code
+    assert signal.getsignal(signal.SIGINT) is usual, "who runs these tests can end them"
     told = capfd.readouterr().out
     assert told.startswith(f"{tmp_path}/lt-")
     assert not list(tmp_path.iterdir())
     assert (in_memory.ON_DISK in told) == bool(code)
 
 
-@pytest.mark.parametrize("room", [1 << 62])
-def test_without_room_it_runs_on_the_disk_and_says_why(tmp_path: Path, capfd, room: int) -> None:  # type: ignore[no-untyped-def]
-    assert in_memory.run([sys.executable, "-c", TELLS, "3"], tmp_path, room) == 3
+def test_without_room_it_runs_on_the_disk_and_says_why(tmp_path: Path, capfd) -> None:  # type: ignore[no-untyped-def]
+    assert in_memory.run([sys.executable, "-c", TELLS, "3"], tmp_path, 1 << 62) == 3
     why, where = capfd.readouterr().out.splitlines()
     assert "are needed" in why
     assert not where.startswith(str(tmp_path))

@@ -23,7 +23,7 @@ ROOM = 8 << 30
 ON_DISK = "LAKETIER_TESTS_ON_DISK"
 """Set, it leaves the folders where they are kept after the run."""
 _PREFIX = "lt-"
-_MARK = ".laketier-tests"
+_MARK, _UNMARKED = ".laketier-tests", ".laketier-tests-begun"
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """What a container may take, which is less than the machine has."""
 
@@ -75,12 +75,14 @@ def run(command: Sequence[str], memory: Path = MEMORY, room: int = ROOM) -> int:
     # Short: paths of sockets, which lie in these folders, may have 107 bytes.
     folder = tempfile.mkdtemp(prefix=_PREFIX, dir=memory)
     # Ctrl-C is for the tests, which end in order; a handler, as what is ignored stays so in the command.
-    signal.signal(signal.SIGINT, lambda *_: None)
+    usual = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        with open(os.path.join(folder, _MARK), "xb") as mark:
+        with open(os.path.join(folder, _UNMARKED), "xb") as mark:
             fcntl.flock(mark, fcntl.LOCK_EX)
+            os.rename(mark.name, os.path.join(folder, _MARK))  # nobody finds one that is not locked yet
             code = subprocess.run(command, check=False, env={**os.environ, "TMPDIR": folder}).returncode
     finally:
+        signal.signal(signal.SIGINT, usual)
         shutil.rmtree(folder, ignore_errors=True)
     if code:
         print(f"the folders of tests were in memory, and are gone: {ON_DISK}=1 keeps them", flush=True)
