@@ -60,6 +60,7 @@ def test_what_a_killed_run_left_goes_and_what_is_live_or_of_others_stays(tmp_pat
         folder = Path(running.stdout.readline().strip())
         in_memory.forget_the_ended(tmp_path)
         assert folder.is_dir()
+        assert folder.stat().st_mode & 0o7777 == 0o1777, "other users enter it, as they enter /tmp"
         running.kill()
     in_memory.forget_the_ended(tmp_path)
     assert list(tmp_path.iterdir()) == [others]

@@ -74,6 +74,7 @@ def run(command: Sequence[str], memory: Path = MEMORY, room: int = ROOM) -> int:
     forget_the_ended(memory)
     # Short: paths of sockets, which lie in these folders, may have 107 bytes.
     folder = tempfile.mkdtemp(prefix=_PREFIX, dir=memory)
+    os.chmod(folder, 0o1777)  # as /tmp is: servers run as another user, and tests ask what one without rights sees
     # Ctrl-C is for the tests, which end in order; a handler, as what is ignored stays so in the command.
     usual = signal.signal(signal.SIGINT, lambda *_: None)
     try:

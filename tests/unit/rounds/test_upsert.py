@@ -337,8 +337,9 @@ def test_after_an_unknown_outcome_nothing_is_deleted() -> None:
     keyed.table.before.append(TimeoutError("no answer"))
     keyed.table.before.append(None)
     keyed.table.rivals.append(lambda: commit_nothing(keyed.table))
-    with pytest.raises(Overtaken):
+    with pytest.raises(UnknownOutcome) as told:
         keyed.commit(tiering, answers)
+    assert isinstance(told.value.__cause__, Overtaken)
     assert keyed.table.discarded == [], "the first attempt may yet land"
 
 
