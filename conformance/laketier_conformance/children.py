@@ -22,6 +22,8 @@ _WORKS_SECONDS = 1.0
 _STILL_SECONDS = 1.0
 _STILL_WORKS_SECONDS = 0.03
 """Of a processor, in that time: one that polls for a lock needs less, one that works for its answer more."""
+_STILL_LOOKS = 10
+"""At most so many: one that polls for a lock without a pause works, too, and never has an answer."""
 _SERVED = "laketier_conformance.child"
 
 
@@ -87,11 +89,13 @@ class Child:
         """Whether it has said something, or ended. It is waited for while it works, which takes long on a slow machine;
         one that does nothing waits for a lock, which may be that of who asks."""
         spent = _processor_seconds(self._process.pid)
-        while not self.answers_within(_STILL_SECONDS):
+        for _ in range(_STILL_LOOKS):
+            if self.answers_within(_STILL_SECONDS):
+                return True
             before, spent = spent, _processor_seconds(self._process.pid)
             if spent - before < _STILL_WORKS_SECONDS and not _wants_a_processor(self._process.pid):
-                return False
-        return True
+                break
+        return False
 
     def ends_within(self, seconds: float) -> int | None:
         """Ask nothing more of an interpreter of its own, and wait until it has ended. What it ended with, as in

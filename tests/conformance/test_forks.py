@@ -192,13 +192,14 @@ def test_a_process_that_works_is_waited_for(
 
 
 @only_linux
-@pytest.mark.parametrize(("program", "answers"), [(WAITS, False), (ENDS, True)])
+@pytest.mark.parametrize(("program", "answers", "looks"), [(WAITS, False, 1000), (ENDS, True, 1000), (WORKS, False, 3)])
 def test_a_process_is_waited_for_until_it_waits_itself(
-    program: str, answers: bool, monkeypatch: pytest.MonkeyPatch
+    program: str, answers: bool, looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one does that others keep out by a lock. One that works for longer than a look takes is no such process."""
-    monkeypatch.setattr("laketier_conformance.children._STILL_SECONDS", 0.2)
-    monkeypatch.setattr("laketier_conformance.children._STILL_WORKS_SECONDS", 0.001)
+    """As one does that others keep out by a lock. One that works for longer than a look takes is no such process, and
+    one that looks for the lock without a pause can't be told from it."""
+    for name, value in (("_STILL_SECONDS", 0.2), ("_STILL_WORKS_SECONDS", 0.001), ("_STILL_LOOKS", looks)):
+        monkeypatch.setattr(f"laketier_conformance.children.{name}", value)
     pipe = subprocess.PIPE
     child = Child(subprocess.Popen([sys.executable, "-S", "-c", program], stdin=pipe, stdout=pipe, bufsize=0))
     try:
