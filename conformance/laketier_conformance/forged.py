@@ -48,7 +48,7 @@ def forged(files: Mapping[Path, bytes]) -> list[Forgery]:
 
 
 def _in_turn(kinds: Iterable[Mapping[str, T]], most: int) -> list[T]:
-    """The first of each kind by name, then the second of each, and so on."""
+    """The first of each kind as it was drawn, then the second of each, and so on."""
     sorted_kinds = ([kind[name] for name in sorted(kind)] for kind in kinds)
     return [each for row in zip_longest(*sorted_kinds) for each in row if each is not None][:most]
 

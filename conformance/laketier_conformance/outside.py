@@ -159,4 +159,6 @@ def restore(root: Path | None, whole: dict[Path, bytes]) -> None:
     for file in there:
         if file not in whole:
             file.unlink()
+    for file in whole.keys() - there.keys():
+        file.parent.mkdir(parents=True, exist_ok=True)
     apart.write_all({file: content for file, content in whole.items() if there.get(file) != content})

@@ -33,7 +33,7 @@ from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, goes_well, told
 from laketier_conformance.forged import forged, is_sealed, resealed
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
-from laketier_conformance.outside import contents, everything, local_folder, restore, touched
+from laketier_conformance.outside import contents, everything, local_folder, local_path, restore, touched
 
 
 def _flipped(content: bytes) -> bytes:
@@ -233,29 +233,32 @@ def test_what_leads_to_the_rows_is_lost(table: Table, unproven: Callable[[str, s
     """By a backup that left it out, or by a hand that tidied up: a folder or a file beside the rows, each in turn.
     Whoever makes sure that there is a table, as each new query does, gets the one with its rows, is refused, or gets a
     new one in another place. One in the place of these rows would be dropped with them, and somebody looks for them."""
+    home = local_path(table.lake.location)
+    if home is None:
+        unproven("lost metadata", "the warehouse is on no local disk")
+        return
     draw = random.Random(0)
     for epoch in range(2):  # what is large is rows
         rows = batch(ids_of(epoch)).set_column(1, "name", pa.array([draw.randbytes(_ROW).hex() for _ in ids_of(epoch)]))
         table.publish_arrow([rows], token(epoch))
-    before = table.ids
-    home = local_folder(table.lake.location)
-    files = [] if home is None else [file for file, content in contents(home).items() if len(content) > _ROW]
-    if home is None or not files:
-        unproven("lost metadata", "the table's rows are in no file below a local warehouse")
+    before, whole = table.ids, contents(home)
+    files = [file for file, content in whole.items() if len(content) > _ROW]
+    if not files:
+        unproven("lost metadata", "the table's rows are in no file below the warehouse")
         return
     aside = home.with_name(f"{home.name}-aside")
     for lost in _ways_to_lose(home, files):
         lost.rename(aside)
         what = f"{lost.relative_to(home)} is lost, and the files of the rows are there"
-        try:
+        doing = f"{what}, and a table of this name is made and dropped"
+        with suppress(LaketierError), goes_well(doing, but=(LaketierError,)):
             made = table.lake.create(name=str(table.path))
             if made.ids != before:
                 table.lake.storage.catalog().drop_table(table.path)
-        except LaketierError:
-            pass
         gone = [file.relative_to(home) for file in files if not file.exists()]
-        expect(gone, [], f"{what}, and a table of this name is made and dropped: files of the rows that are gone")
+        expect(gone, [], f"{doing}: files of the rows that are gone")
         _put_back(aside, lost)
+        restore(home, whole)  # what was made beside it may be the log of a database
     with goes_well("all is as it was, and the table is read"):
         expect(table.ids, before, "all is as it was: rows")
 
