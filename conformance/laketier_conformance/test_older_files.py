@@ -25,6 +25,8 @@ AGES = 1 << 50
 """Later than any file was made, in ms since the epoch."""
 LONG = 34
 """Commits of others: past the intervals at which a history is commonly summed up, 10 and 32."""
+MANY = 1000
+"""Lines: more than there are, also where a commit is several snapshots."""
 FEW, MOST = 5, 12
 """So many files of one kind are not of a commit each. So many pairs of such a file and a harm are tried."""
 HARMS = ("cut", "empty", "gone")
@@ -57,11 +59,9 @@ def _looks(table: Table, snapshots: Sequence[int | None], start: int | None = No
     if table.lake.declares(Feature.TIME_TRAVEL):
         looks |= {f"rows of snapshot {each}": partial(_snapshot, table, each) for each in snapshots}
     if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP, Feature.HISTORY):
-        lived = table.history.snapshots(LONG + EPOCHS)
-        moments: dict[int | None, int | None] = {line.snapshot_id: line.committed_at for line in lived}
-        looks |= {
-            f"rows of the moment of snapshot {each}": partial(_moment, table, moments.get(each)) for each in snapshots
-        }
+        lived = {line.snapshot_id: line.committed_at for line in table.history.snapshots(MANY)}
+        moments = {each: moment for each, moment in lived.items() if each in snapshots and moment is not None}
+        looks |= {f"rows of the moment of snapshot {each}": partial(_moment, table, moments[each]) for each in moments}
     if table.lake.declares(Feature.HISTORY):
         lines = {line.snapshot_id: line for line in table.history.snapshots(9)}
         # One whose file is gone may be as one that was cleaned up.
@@ -113,7 +113,7 @@ def _is_whole_or_refused(looks: Looks, whole: Answers, said: str) -> None:
         expect(found, whole[what], f"{said}: {what}, which are told and not refused")
 
 
-def _moment(table: Table, moment: int | None) -> object:
+def _moment(table: Table, moment: int) -> object:
     return sorted(table.read(columns=("id",), as_of=moment)["id"].to_pylist())
 
 
