@@ -3,16 +3,20 @@ the format's own doing."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 
+import pyarrow as pa
+
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import Feature, ScanRequest
-from laketier_conformance.expect import expect
+from laketier.spi import Feature, Leaf, Op, ScanRequest
+from laketier_conformance.expect import HarnessFailed, expect
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import Table
+from laketier_conformance.lake import SCHEMA, Table
 
 _SNAPSHOTS = 100
+CHANGED = "changed by others"
+"""What they call rows."""
 
 
 def roll_back(table: Table, harness: Harness, snapshot_id: int | None, rows: Collection[int]) -> None:
@@ -57,6 +61,17 @@ def update(table: Table, harness: Harness, ids: Collection[int], column: str, te
     expect(found, sorted(ids), f"rows whose column {column} the harness's update_rows set to {text!r}")
 
 
+def takes_partitions(work: Callable[[], object]) -> bool:
+    """Whether hooks did this to a table with partitions. One that can't raises `NotImplementedError`."""
+    try:
+        work()
+    except HarnessFailed as error:
+        if isinstance(error.__cause__, NotImplementedError):
+            return False
+        raise
+    return True
+
+
 def collect(table: Table) -> None:
     """Delete what no snapshot needs, however young it is."""
     table.lake.let_age()
@@ -79,3 +94,27 @@ def is_less(after: int | None, before: int | None) -> bool:
 
 def _splits(table: Table) -> int:
     return len(table.source.plan(ScanRequest()).splits)
+
+
+# -- rows that are told by their names ------------------------------------------------------------------------------
+
+
+def has_names(table: Table, names: Mapping[int, str | None], sentence: str) -> None:
+    """Its rows are those with these ids and names, each once."""
+    rows = table.read(columns=("id", "name")).to_pylist()
+    ids = sorted(row["id"] for row in rows)
+    expect(ids, sorted(set(ids)), f"{sentence}: each id is there once")
+    expect({row["id"]: row["name"] for row in rows}, names, sentence)
+
+
+def ids_named(table: Table, name: str | None) -> list[int]:
+    """The ids of the rows that a filter by the name finds."""
+    found = table.read(columns=("id", "name"), filters=(Leaf("name", Op.EQ, name),))
+    return sorted(found["id"].to_pylist())
+
+
+def rows_named(ids: Sequence[int], names: Sequence[str | None], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
+    """Rows of a schema that begins with an id and a name; nulls in its other columns."""
+    more = [pa.nulls(len(ids), each.type) for each in list(schema)[2:]]
+    columns = [pa.array(ids, schema.field(0).type), pa.array(names, pa.string()), *more]
+    return pa.record_batch(columns, schema=schema)

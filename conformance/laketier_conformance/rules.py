@@ -306,7 +306,7 @@ RULES = (
         "foreign-maintenance",
         "What other tools expire, compact, delete or change is read whole, refused, or gone: never less nor again.",
         _CAPABILITIES,
-        ("test_foreign_maintenance.py", "test_foreign_updates.py", "test_lives.py"),
+        ("test_foreign_maintenance.py", "test_foreign_updates.py", "test_foreign_partitions.py", "test_lives.py"),
     ),
     Rule(
         "foreign-tables",

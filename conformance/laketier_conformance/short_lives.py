@@ -4,7 +4,7 @@ many settings is tried, several at once: where these fail, halves of them are.""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -34,6 +34,13 @@ class Setting:
 
     def __str__(self) -> str:
         return f"{self.key} = {self.value!r:.60}"
+
+
+def one_of_each(values: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+    """One value of each property at a time; each value is in one of them at least."""
+    most = max(map(len, values.values()), default=0)
+    for number in range(most):
+        yield {key: each[number % len(each)] for key, each in values.items() if each}
 
 
 Judge = Callable[[Setting, LaketierError], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,7 @@ from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.short_lives import one_of_each
 
 Unproven = Callable[[str, str], None]
 pytestmark = pytest.mark.needs(Feature.CHANGE_FEED)
@@ -77,8 +78,26 @@ def test_an_append_is_told_as_rows_that_came(table: Table, harness: Harness) -> 
 def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness, unproven: Unproven) -> None:
     """Version by version: appends, replaced rows, rows that went and rows that others changed, where the format can do
     these."""
-    keyed = Keyed.of(lake.create(primary_key=("id",) if lake.declares(Feature.UPSERT) else ()))
+    _make_the_table(lake, harness, "db.t", {})
+    if harness.update_rows is None:
+        unproven("a feed of rows that others update", "the format's harness has no update_rows")
+
+
+def test_changes_make_the_table_under_each_property(lake: Lake, harness: Harness, unproven: Unproven) -> None:
+    """One may choose whether files are written anew or rows are marked in them. Rows as they were go all the same."""
+    _keep_feed(lake.create(), harness)
+    if not harness.table_properties:
+        unproven("feeds under properties of tables", "the format's harness has no table_properties")
+    for number, properties in enumerate(one_of_each(harness.table_properties)):
+        _make_the_table(lake, harness, f"db.under_{number}", properties)
+
+
+def _make_the_table(lake: Lake, harness: Harness, name: str, properties: Mapping[str, str]) -> None:
+    """The changes of a new table with these properties, from its first commit to each of the others, applied."""
+    key = ("id",) if lake.declares(Feature.UPSERT) else ()
+    keyed = Keyed.of(lake.create(name=name, primary_key=key, properties=properties))
     table = keyed.table
+    under = "".join(f" with {each} = {value!r}" for each, value in properties.items())
     if lake.declares(Feature.UPSERT):
         keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
     else:
@@ -98,19 +117,17 @@ def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness, un
     elif lake.declares(Feature.OVERWRITE):
         table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
         done()
-    if harness.update_rows is None:
-        unproven("a feed of rows that others update", "the format's harness has no update_rows")
-    else:
+    if harness.update_rows is not None:
         # In one file, of which the other rows are no changes.
         foreign.update(table, harness, table.ids[-1:], "name", "changed by others")
         done()
     for end, expected in zip(marks[1:], states[1:], strict=True):
-        what = "rows of a table after the changes of its feed" + (
+        what = f"rows of a table{under} after the changes of its feed" + (
             ", the last of which are of a row that others updated" if end == marks[-1] and harness.update_rows else ""
         )
         expect(_applied(_changes(table, marks[0], end), rows), expected, what)
     for start, end in itertools.pairwise(marks):
-        assert _changes(table, start, end).num_rows, "each of these commits changed rows"
+        assert _changes(table, start, end).num_rows, f"each of these commits changed rows of a table{under}"
     expect(_changes(table, marks[-1], marks[-1]).num_rows, 0, "the number of changes of a range without a commit")
 
 

@@ -4,7 +4,7 @@ behind, whether or not they make sense."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.option_values import HUGE, why_no_help
 from laketier_conformance.series.drawn import prove
 from laketier_conformance.series.shapes import SHAPES
-from laketier_conformance.short_lives import Setting, ShortLives
+from laketier_conformance.short_lives import Setting, ShortLives, one_of_each
 
 Unproven = Callable[[str, str], None]
 SEEDS = {"plain": 21, "keyed": 4}
@@ -36,7 +36,7 @@ def test_rows_are_the_same_under_each_property(lake: Lake, harness: Harness, unp
     def is_taken(setting: Setting, refusal: LaketierError) -> None:
         pytest.fail(f"the harness's table_properties has {setting}, which is refused: found {told(refusal)}")
 
-    for row in _rows(harness.table_properties):
+    for row in one_of_each(harness.table_properties):
         lives.prove([Setting(key, value, is_option=False) for key, value in row.items()], is_taken)
 
 
@@ -45,7 +45,7 @@ def test_rows_are_the_same_under_each_property(lake: Lake, harness: Harness, unp
 )
 def test_any_series_under_settings(lake: Lake, harness: Harness, kind: str, unproven: Unproven) -> None:
     """A short series of steps: of a table with properties, and of one with a key under options that belong together."""
-    properties = list(_rows(harness.table_properties))
+    properties = list(one_of_each(harness.table_properties))
     if not properties and not harness.option_sets:
         unproven("series under settings", "the format's harness has neither table_properties nor option_sets")
         return
@@ -69,7 +69,7 @@ def test_a_new_table_with_an_odd_property(
         lacking = why_no_help(refusal, last, "")
         assert lacking is None, f"a new table with {setting} is refused, and {lacking}. It says: {told(refusal)}"
 
-    for row in _rows(_odd(harness)):
+    for row in one_of_each(_odd(harness)):
         lives.prove([Setting(key, value, is_option=False) for key, value in row.items()], helps)
 
 
@@ -138,13 +138,6 @@ class _OddTable:
                 pytest.fail(f"{doing} is refused with a word on what to do: found {told(refusal)}")
         except Exception as error:  # noqa: BLE001 - reported
             pytest.fail(f"{doing}: expected it, or a refusal, found {told(error)}")
-
-
-def _rows(values: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
-    """One of each property at a time: each value is in one of them at least."""
-    most = max(map(len, values.values()), default=0)
-    for number in range(most):
-        yield {key: each[number % len(each)] for key, each in values.items() if each}
 
 
 def _odd(harness: Harness) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from lasting import LastingHarness, lasting
 from laketier import spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_foreign_updates.py::test_partitions_that_others_put_together"
+CAUGHT_BY = "test_foreign_partitions.py::test_partitions_that_others_put_together"
 SAYS = "the partitions that splits of rows with the name"
 
 

@@ -1,9 +1,10 @@
-"""Others delete rows by their ids, and put files together. A deletion is of the files that were there before it."""
+"""Others delete and update rows by their ids, and put files together. A deletion is of the files that were there before
+it, and an update is one with an append."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -43,6 +44,24 @@ class CompactingHarness(KeepingHarness):
         kit.ManifestCommitter(own, context).publish(state, [replace(result, replaced=tuple(live))], None)
         listed = compacted(own) | {file.path: number for file in result.files}
         (Path(table.location) / NAMED).write_text(json.dumps(listed), encoding="utf-8")
+
+
+class UpdatingByIdsHarness(CompactingHarness):
+    def update_rows(
+        self, storage: spi.LakeStorage, table: spi.TableInfo, ids: Sequence[int], column: str, text: str
+    ) -> None:
+        source, factory = storage.source(table), storage.tiering_factory(table)
+        plan = source.plan(spi.ScanRequest())
+        batches = [rows for split in plan.splits for rows in source.read(split, plan.schema)]
+        rows = pa.Table.from_batches(batches, plan.schema)
+        rows = rows.filter(pc.is_in(rows["id"], pa.array(ids, pa.int64())))
+        at, field = plan.schema.get_field_index(column), plan.schema.field(column)
+        KeepingHarness.delete_rows(self, storage, table, ids)
+        writer = factory.create_writer(spi.WriterInitContext(spi.new_attempt_id()))
+        for batch in rows.set_column(at, field, pa.array([text] * len(rows), field.type)).to_batches():
+            writer.write(batch)
+        committer = factory.create_committer(spi.CommitterInitContext(spi.new_attempt_id()))
+        committer.publish(committer.open(), [replace(writer.complete(), after=None)], None)
 
 
 @dataclass(frozen=True)

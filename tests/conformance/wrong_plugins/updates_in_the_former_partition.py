@@ -13,7 +13,7 @@ from lasting import lasting
 from laketier import spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_foreign_updates.py::test_rows_that_others_put_into_another_partition[name]"
+CAUGHT_BY = "test_foreign_partitions.py::test_rows_that_others_put_into_another_partition[name]"
 SAYS = "the rows where name = 'changed by others', of a table by name, after the update: expected [0, 1, 1001], found"
 
 
