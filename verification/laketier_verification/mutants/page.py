@@ -56,12 +56,11 @@ kit, the others on both Feathers. Of the eight that are left and count:
   the same; a race that is told as an unknown outcome; and memory that ends while a document is decoded, which is told
   as damage. The last one a suite could ask for, and this one does not.
 
-Of seed 223 four are of the 13 that its first run left and that tests which were there notice, and three more of new
-tests, which its row does not count: a table that is dropped is told as damaged, the handle of a table that was taken
-back tells of it as if it were whole, and a final refusal is told as a race. Six are left, of which a suite asks
-nothing: who opens files by their paths in a store, a bound of what a process keeps, a known version that is looked up
-anew, a manifest that is read once more, or is another one than was asked for, and a partition's value that is no
-text.
+The first run of seed 223 left 13. Tests that were there notice four of them. New tests notice three more, which the row
+does not count: a table that is dropped is told as damaged, the handle of a table that was taken back tells of it as if
+it were whole, and a final refusal is told as a race. Six are left, for which a suite does not ask: who opens files by
+their paths in a store, a bound of what a process keeps, a known version that is looked up anew, a manifest that is read
+once more, or is another one than was asked for, and a partition's value that is no text.
 
 What the survivors of all samples are about, and what came of each class:
 
