@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -34,17 +35,20 @@ from laketier.spi import (
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors, sync_embedded
 from laketier_iceberg.features import FEATURES
 from laketier_iceberg.leftovers import foreign_in
+from laketier_iceberg.locations import Below
 from laketier_iceberg.lost import lost_metadata
 from laketier_iceberg.moved import refuse_moved
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
+from laketier_iceberg.stored import metadata_files
 from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties, refuse_opening
 from laketier_iceberg.types import check_types, to_arrow, to_iceberg, type_to_iceberg, without_ids
 from laketier_iceberg.unread import is_unreadable, refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.catalog import Catalog
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.update.schema import UpdateSchema
@@ -241,7 +245,7 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     if settings.embedded and not is_there(settings.database):
-        raise _absent(settings, path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
+        raise _absent(settings, path, None, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
     catalog = connect(settings)
     left = _LOOKS
     while True:
@@ -254,7 +258,7 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
                 refuse_moved(settings.warehouse, path, found.metadata_location)
             return found
         except (NoSuchTableError, NoSuchNamespaceError) as error:
-            absent = _absent(settings, path)
+            absent = _absent(settings, path, catalog)
             if left and isinstance(absent, CorruptTable):
                 continue  # another process may have made it in between, or be about to drop it
             raise absent from error
@@ -367,19 +371,32 @@ def _is_new(info: TableInfo, change: AddColumn) -> bool:
     return True
 
 
-def _absent(settings: CatalogSettings, path: TablePath, why: str | None = None) -> TableNotFound | CorruptTable:
-    """What to raise for a table that the catalog does not know."""
+def _absent(
+    settings: CatalogSettings, path: TablePath, catalog: Catalog | None, why: str | None = None
+) -> TableNotFound | CorruptTable:
+    """What to raise for a table that ``catalog`` does not know; None where there is no catalog."""
     place = Path(settings.warehouse, path.database, path.table)
     lost = lost_metadata(place) if settings.embedded else None
     if lost is None:
         return _not_found(path, why)
+    with naming_catalog_errors(settings):
+        if catalog is not None and _was_renamed(catalog, path, place):
+            return _not_found(path, why)
     return CorruptTable(
         "the catalog does not know the table, and its files are there",
         where=str(place),
-        why=f"it holds {lost}, of a table that nobody dropped here",
-        fix=f"Restore {EMBEDDED_FILE} from a backup, or register that file with the catalog. If nobody needs the rows, "
-        "delete the folder.",
+        why=f"it holds {lost}, of a table that laketier did not drop",
+        fix=f"Restore {EMBEDDED_FILE} from a backup, or register that file with the catalog. If another program "
+        "dropped the table, or nobody needs its rows, delete the folder.",
     )
+
+
+def _was_renamed(catalog: Catalog, path: TablePath, place: Path) -> bool:
+    """Whether the catalog has a table of another name whose metadata are in the place: they stay where they are."""
+    below = Below(str(place))
+    others = {**(metadata_files(catalog) or {})}
+    others.pop((path.database, path.table), None)  # another process made it meanwhile
+    return any(below.path(posixpath.dirname(file)) is not None for file in others.values())
 
 
 def _not_found(path: TablePath, why: str | None = None) -> TableNotFound:

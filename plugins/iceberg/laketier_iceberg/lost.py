@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path, PurePath
 
-from laketier.kit.durable import create_exclusively, fsync_directory
+from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.looks import names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier_iceberg.neighbours import METADATA_SUFFIX
@@ -30,8 +29,8 @@ def mark_of_drop(place: Path, table_uuid: str, metadata: str) -> str | None:
     path = f"{METADATA}/{table_uuid}-{_number(PurePath(metadata).name)}.dropped"
     with naming_storage_errors("a table was dropped"):
         try:
-            with suppress(FileExistsError):  # of a drop that was killed
-                create_exclusively(place / path, b"")
+            (place / path).touch()  # there already, where a drop was killed
+            fsync_file(place / path)
             fsync_directory(place / METADATA)
         except FileNotFoundError:
             return None
@@ -48,10 +47,10 @@ def lost_metadata(place: Path) -> str | None:
     dropped; None where there is none. Raises `StorageError`."""
     with naming_storage_errors("a table was looked for"):
         names = set(names_in(place / METADATA))
-    dropped = {match[1]: int(match[2]) for match in map(_MARK.fullmatch, names) if match is not None}
+    marks = [(match[1], int(match[2])) for match in map(_MARK.fullmatch, names) if match is not None]
     for name in sorted((name for name in names if METADATA_SUFFIX in name), key=_number, reverse=True):
         for table_uuid in _with_rows(place / METADATA / name, names):
-            if dropped.get(table_uuid, -1) < _number(name):
+            if not any(dropped == table_uuid and upto >= _number(name) for dropped, upto in marks):
                 return f"{METADATA}/{name}"
     return None
 

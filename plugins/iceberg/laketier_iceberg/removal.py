@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from laketier.kit.staged import remove
 from laketier_iceberg.files import Files
-from laketier_iceberg.locations import Below
-from laketier_iceberg.lost import is_alone, mark_of_drop
+from laketier_iceberg.locations import Below, is_local, split
+from laketier_iceberg.lost import METADATA, is_alone, mark_of_drop
 from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
 from laketier_iceberg.references import locations, may_delete
 from laketier_iceberg.table_properties import DELETE_OLD_METADATA
@@ -63,11 +63,12 @@ def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
     stays = stays or _why_files_stay(catalog, table, folder, found)
     named = [] if stays is not None or own_folder is not None else list(locations(table))
     is_own = own_folder is not None and Path(location) == Path(own_folder)
-    mark = mark_of_drop(Path(location), str(table.metadata.table_uuid), table.metadata_location) if is_own else None
+    place = Path(location) if is_own else _place_of_metadata(table, own_folder)
+    mark = None if place is None else mark_of_drop(place, str(table.metadata.table_uuid), table.metadata_location)
     try:
         catalog.drop_table(name)
     except NoSuchTableError:
-        if mark is not None and is_alone(Path(location), mark):  # somebody else dropped it, and is done
+        if is_own and mark is not None and is_alone(Path(location), mark):  # somebody else dropped it, and is done
             remove(folder, [mark])
             _remove_empty_folders(location)
         raise
@@ -81,6 +82,16 @@ def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
     else:
         for left in delete_below(table.io, [location], named):
             log.warning("%s: %a stays, as it does not lie below the table", ".".join(name), left)
+
+
+def _place_of_metadata(table: Table, own_folder: str | None) -> Path | None:
+    """The place in the embedded catalog's warehouse where a table has its metadata that got another name, or whose
+    location is spelled in another way: its files stay there. None for one elsewhere, which is not ours to mark."""
+    parts = split(posixpath.dirname(table.metadata_location))
+    if own_folder is None or not is_local(parts):
+        return None
+    folder = Path(parts.path)
+    return folder.parent if folder.name == METADATA and folder.is_relative_to(Path(own_folder).parents[1]) else None
 
 
 def _found(folder: TableFolder) -> tuple[list[str], str | None]:

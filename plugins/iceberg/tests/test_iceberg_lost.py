@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from laketier.spi import CorruptTable, TableNotFound, new_attempt_id
+from laketier.spi import CorruptTable, TableNotFound, TablePath, new_attempt_id
 from laketier_conformance.outside import everything, touched
 from laketier_iceberg import lost, removal
 
@@ -89,3 +90,69 @@ def test_of_two_drops_the_second_leaves_no_mark(events: Any, monkeypatch: pytest
     with pytest.raises(TableNotFound):
         catalog.drop_table(events.info.path)
     assert not folder.exists()
+
+
+def test_a_table_that_got_another_name_is_not_lost(events: Any) -> None:
+    """Its files stay in the folder of its first name, which is free for another table."""
+    events.round(events.token(0), events.batch(0, 3))
+    table, catalog, path = events.table(), events.storage.catalog(), events.info.path
+    renamed = TablePath(path.database, "renamed")
+    table.catalog.rename_table(table.name(), (renamed.database, renamed.table))
+    with pytest.raises(TableNotFound):
+        catalog.load_table(path)
+    assert catalog.create_table(path, events.info.descriptor).snapshot_id is None
+    catalog.drop_table(path)
+    info = catalog.load_table(renamed)
+    assert type(events)(events.storage, info, events.storage.tiering_factory(info)).ids() == [0, 1, 2]
+    table.catalog.drop_table((renamed.database, renamed.table))
+    _is_refused(events)
+    table.catalog.register_table((renamed.database, renamed.table), info.handle.metadata_location)
+    catalog.drop_table(renamed)
+    with pytest.raises(TableNotFound):
+        catalog.load_table(path)
+
+
+def test_a_drop_that_leaves_the_files_frees_the_name(events: Any, warehouse: Path) -> None:
+    """Other tools spell the place of a table in another way."""
+    events.round(events.token(0), events.batch(0, 3))
+    path = TablePath("db", "theirs")
+    place = warehouse / "db" / "theirs"
+    theirs = events.table().catalog.create_table(("db", "theirs"), events.table().schema(), location=f"file:{place}")
+    theirs.append(events.table().scan().to_arrow())
+    events.storage.catalog().drop_table(path)
+    assert list(place.rglob("*.metadata.json"))
+    assert events.storage.catalog().create_table(path, events.info.descriptor).snapshot_id is None
+
+
+def test_a_drop_of_a_table_of_another_place_marks_nothing_there(events: Any, tmp_path: Path) -> None:
+    theirs = events.table().catalog.create_table(
+        ("db", "theirs"), events.table().schema(), location=str(tmp_path / "elsewhere")
+    )
+    before = everything(Path(theirs.location()))
+    events.storage.catalog().drop_table(TablePath("db", "theirs"))
+    assert touched(before, everything(Path(theirs.location()))) == []
+
+
+def test_of_the_marks_of_a_table_that_was_registered_again_the_latest_counts(events: Any) -> None:
+    events.round(events.token(0), events.batch(0, 3))
+    table = events.table()
+    metadata = Path(table.location(), "metadata")
+    for digits in range(1, 10):
+        (metadata / f"{table.metadata.table_uuid}-{'0' * digits}.dropped").touch()
+    table.catalog.drop_table(table.name())
+    _is_refused(events)
+    lost.mark_of_drop(Path(table.location()), str(table.metadata.table_uuid), table.metadata_location)
+    with pytest.raises(TableNotFound):
+        events.storage.catalog().load_table(events.info.path)
+
+
+def test_a_drop_needs_no_hard_links(events: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite and Iceberg need none, and some mounted disks have none."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError("no links here")
+
+    events.round(events.token(0), events.batch(0, 3))
+    monkeypatch.setattr(os, "link", refused)
+    events.storage.catalog().drop_table(events.info.path)
+    assert not Path(events.info.location).exists()
