@@ -250,7 +250,8 @@ class _Loop:
             return True
         try:
             return state.watermark(self.token.pipeline) == self.watermark_before
-        except Refused:
+        except Exception:  # the store that gave no answer may give none again
+            log.info("it is unknown whether the pipeline went on", exc_info=True)
             return True
 
     def _refused_meanwhile(self, refusal: Refused) -> UnknownOutcome:

@@ -16,6 +16,7 @@ from laketier.spi import (
     NotBegun,
     OutsideTable,
     Overtaken,
+    RolledBack,
     StagedFileLost,
     Stale,
     StorageError,
@@ -314,6 +315,17 @@ def test_a_refusal_is_none_while_a_put_may_land_late(known: bool, within: bool) 
     with pytest.raises(UnknownOutcome, match="may still land, because StagedFileLost: a staged") as told:
         run(table, token() if known else None, table.stage(1))
     assert told.value.__cause__ is gone
+    assert count(table, "discard") == 0
+
+
+def test_a_store_that_gives_no_answer_again_leaves_a_refusal_unknown() -> None:
+    """Its own error would tell nobody that a commit is under way."""
+    refusal = RolledBack("the snapshot is gone")
+    looks = [None, None, refusal, TIMEOUT]  # the pipeline and the horizon, and then the pipeline twice
+    table = MemoryTable(before=[TIMEOUT], looks=looks)
+    with pytest.raises(UnknownOutcome, match="may still land, because RolledBack") as told:
+        run(table, token(), table.stage(1))
+    assert told.value.__cause__ is refusal
     assert count(table, "discard") == 0
 
 
