@@ -75,7 +75,10 @@ def _opened(
         if not isinstance(error, OverflowError) and "was not found" not in text and "Not found" not in text:
             raise unreadable(location, error) from error
         if version is None:
-            left = left_rows(location, storage)
+            try:
+                left = left_rows(location, storage)
+            except lance_errors() as unlisted:
+                raise unreadable(location, unlisted) from unlisted
             if left is None:
                 raise TableNotFound(
                     "there is no Lance dataset", where=location, fix="Create the table first, or check lake.warehouse."
@@ -86,8 +89,9 @@ def _opened(
                 "the dataset's list of versions is gone, and files of its rows are there",
                 where=location,
                 why=f"it holds {left}, and no manifest in _versions",
-                fix="Restore the folder _versions from a backup. If nobody needs the rows, delete the folder of the "
-                "dataset.",
+                fix="Restore the folder _versions from a backup. If another program is about to commit its first rows, "
+                "wait for it. If a drop or a first write was interrupted, or nobody needs the rows, delete the folder "
+                "of the dataset.",
             ) from error
         _opened(location, storage)
         raise SnapshotNotFound(

@@ -21,7 +21,7 @@ _BLOB = re.compile(rf"(?:.+/)?{DATA}/[0-9a-f-]+/[^/]+\.blob")
 """Large values lie in a folder that is called as their data file."""
 _HIDDEN = FOLDERS - {*PLAIN}
 _OF_ROWS = re.compile(f"{DATA}/{_ROWS}")
-_OF_NO_CREATION = re.compile(rf"{TRANSACTIONS}/[1-9]\d*-[^/]+\.txn")
+_ONTO_A_VERSION = re.compile(rf"{TRANSACTIONS}/[1-9]\d*-[^/]+\.txn")
 """A transaction is named by the version that it is made onto, so these had a dataset. Each version keeps its own until
 it is cleaned up, and so does the newest."""
 
@@ -34,7 +34,7 @@ def foreign(paths: Iterable[str]) -> list[str]:
 def left_rows(location: str, storage: Mapping[str, str]) -> str | None:
     """A data file in a place without manifests that may be a lost dataset's; None where there is none. What laketier
     staged counts once a transaction tells that there was a dataset: a task that goes on beside a drop makes the folder
-    of data files anew. Raises `StorageError`."""
+    of data files anew. Raises `StorageError`, and Lance's errors."""
     local = local_path(location)
     if local is not None:
         with naming_storage_errors("a table was looked for"):
@@ -44,7 +44,7 @@ def left_rows(location: str, storage: Mapping[str, str]) -> str | None:
 
         session = LanceFileSession(location, dict(storage) or None)
         found = [str(name) for folder in (DATA, TRANSACTIONS) for name in session.list(folder)]
-    had_versions = any(map(_OF_NO_CREATION.fullmatch, found))
+    had_versions = any(map(_ONTO_A_VERSION.fullmatch, found))
     rows = (path for path in sorted(found) if _OF_ROWS.fullmatch(path))
     return next((path for path in rows if had_versions or attempt_of(path) is None), None)
 

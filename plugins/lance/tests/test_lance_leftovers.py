@@ -20,11 +20,13 @@ from laketier.spi import (
     LakeStorageConfig,
     SetProperty,
     TableDescriptor,
+    TableError,
     TableNotFound,
     TablePath,
     WriterInitContext,
 )
 from laketier.tiering import TieringRound
+from laketier_lance import dataset as dataset_module
 from laketier_lance.leftovers import foreign
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
@@ -140,6 +142,17 @@ def test_a_dataset_of_others_without_its_versions_is_lost(tmp_path: Path) -> Non
     _is_refused(tmp_path)
     shutil.rmtree(place / "_transactions")
     _is_refused(tmp_path)
+
+
+def test_a_store_that_lists_no_rows_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lance's own error would be one of a program, and no word of a table."""
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("Generic S3 error: no answer")
+
+    monkeypatch.setattr(dataset_module, "left_rows", fails)
+    with pytest.raises(TableError, match="no answer"):
+        _catalog(tmp_path).load_table(PATH)
 
 
 def test_a_commit_beside_a_drop_leaves_no_lost_dataset(tmp_path: Path) -> None:
