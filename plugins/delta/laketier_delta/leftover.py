@@ -57,10 +57,10 @@ def lone_entry(location: Location) -> LoneEntry | None:
 
 def is_of_clock_alone(location: Location) -> bool:
     """Whether the folder of records holds no more than the file whose date tells an object store's time: who asked for
-    it was killed."""
+    it was killed, or was late. The object that stands for an empty folder stays."""
     selector = pafs.FileSelector(f"{location.root}/{RECORDS}", allow_not_found=True, recursive=True)
     found = location.filesystem.get_file_info(selector)
-    return [info.path for info in found] == [f"{location.root}/{RECORDS}/clock"]
+    return {info.path for info in found} <= {f"{location.root}/{RECORDS}/clock"}
 
 
 def take_back(entry: LoneEntry) -> None:

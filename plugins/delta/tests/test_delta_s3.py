@@ -142,7 +142,7 @@ def test_orphans_on_s3(bucket, support):
 
 def test_a_table_is_made_where_who_asked_for_the_time_was_killed(bucket, support):
     lake, client = bucket
-    for name, is_taken in (("clock", True), ("notes.txt", False)):
+    for name, is_taken in (("clock", True), ("", True), ("notes.txt", False)):
         client.put_object(Bucket="lake", Key=f"warehouse/db/t/_laketier/{name}", Body=b"")
         if not is_taken:
             with pytest.raises(IncompatibleTable, match="_laketier"):
