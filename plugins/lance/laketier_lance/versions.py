@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from laketier.kit.looks import names_in
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.spi import StorageError
+from laketier.spi import StorageError, TableNotFound
 from laketier_lance.durable import VERSIONS
 from laketier_lance.location import local_path
 
@@ -27,11 +27,13 @@ _NEWEST_FIRST = 20
 
 
 def versions_of(dataset: LanceDataset) -> list[int]:
-    """The versions on the main branch, oldest first. Driver. Raises Lance's errors, and `StorageError` where some
-    could not be listed."""
+    """The versions on the main branch, oldest first: one at least. Driver. Raises Lance's errors, `StorageError` where
+    some could not be listed, and `TableNotFound` for a dataset that was dropped after it was opened."""
     there = manifests_of(dataset, "")
     found = {int(reference["version"]) for reference in dataset.version_refs()}
     refuse_unlisted(dataset, {name for name in there if _version(name) not in found}, partial(manifests_of, folder=""))
+    if not found:
+        raise TableNotFound("the table was dropped meanwhile", where=dataset.uri)
     return sorted(found)
 
 

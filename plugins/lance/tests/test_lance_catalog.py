@@ -34,6 +34,7 @@ from laketier.spi import (
     WidenColumn,
 )
 from laketier_lance import catalog as module
+from laketier_lance import history, source
 from laketier_lance.location import normalise
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin, laketier_format
@@ -396,3 +397,29 @@ def test_creating_what_others_made_with_the_same_schema_returns_it(table):
 def test_a_warehouse_that_lance_can_not_address_is_no_damaged_table(tmp_path, name):
     with pytest.raises(ConfigError, match="control characters in its path"):
         normalise(str(tmp_path / name))
+
+
+def look_at_history(table):
+    table.storage.history(table.info).snapshots(3)
+
+
+def read_as_of_a_moment(table):
+    table.storage.source(table.info).plan(ScanRequest(as_of=1 << 50))
+
+
+@pytest.mark.parametrize(("module_of", "look"), [(history, look_at_history), (source, read_as_of_a_moment)])
+def test_a_table_that_is_dropped_before_its_versions_are_listed_is_told_as_gone(
+    table, catalog, monkeypatch, module_of, look
+):
+    """A listing of what is gone is empty, and raises nothing: the history was told as one without versions."""
+    table.append(0, 1)
+    opened = module_of.open_dataset
+
+    def dropped_then(*arguments):
+        dataset = opened(*arguments)
+        catalog.drop_table(table.path)
+        return dataset
+
+    monkeypatch.setattr(module_of, "open_dataset", dropped_then)
+    with pytest.raises(TableNotFound, match="dropped meanwhile"):
+        look(table)

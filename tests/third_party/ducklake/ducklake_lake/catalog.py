@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +21,8 @@ from laketier.kit.looks import is_folder, is_there
 # Columns that DuckLake makes up for each table. `read` needs the first.
 TAKEN = {"filename", "file_row_number", "rowid", "snapshot_id"}
 TRIES = 20
+PAUSE, DOUBLED = 0.02, 6
+"""Seconds before a second try at most, and how many later pauses may be twice as long: whoever writes has the lock."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +134,21 @@ class Catalog(spi.LakeCatalog):
         return sorted(path for path in (spi.TablePath(*row) for row in names) if database in (None, path.database))
 
     def _change(self, change: Callable[[Session], object], path: spi.TablePath | None = None) -> None:
-        """Idempotent changes, so they are tried again after somebody else's commit."""
-        for left in reversed(range(TRIES)):
+        """Idempotent changes, so they are tried again after somebody else's commit, or once nobody writes any more."""
+        for attempt in range(TRIES):
             try:
                 with found(self.lake, path), self.lake.transaction() as session:
                     change(session)
                 return
-            except Overtaken:
-                if not left:
-                    raise
+            except Overtaken as error:
+                refusal = error
+                time.sleep(random.uniform(0, PAUSE * 2 ** min(attempt, DOUBLED)))
+        raise spi.TableError(
+            f"the lake could not be changed in {TRIES} attempts",
+            where=str(self.lake.file),
+            why=f"others wrote each time: {refusal}",
+            fix="Try again when fewer commits are made to the lake.",
+        ) from refusal
 
 
 def check_name(session: Session, path: spi.TablePath) -> None:
