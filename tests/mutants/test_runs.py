@@ -13,7 +13,7 @@ import pytest
 
 from laketier.config import from_environment
 from laketier_verification.mutants import recall, report
-from laketier_verification.mutants.page import PAGE, page
+from laketier_verification.mutants.page import PAGE, page, unasked
 from laketier_verification.mutants.patching import HOOKED
 from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.report import Told
@@ -21,8 +21,8 @@ from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result
 from laketier_verification.mutants.rules import OTHER, rule_of
 from laketier_verification.mutants.sample import NotFinished, Sample, interval
 from laketier_verification.mutants.source import Module
-from laketier_verification.mutants.summary import LostCommit, Summary, refuse_lost_commit, summaries
-from laketier_verification.mutants.survivors import Argued, argued, stale
+from laketier_verification.mutants.summary import LostCommit, Summary, Survivor, refuse_lost_commit, summaries
+from laketier_verification.mutants.survivors import UNASKED, Argued, Beyond, argued, beyond, stale
 from laketier_verification.mutants.targets import TARGETS, Target
 
 BROKEN = """\
@@ -571,8 +571,20 @@ def test_an_argument_about_no_mutant_is_stale(module: Module) -> None:
     assert not stale([_about(key)], {"broken": without}), "another target has the function"
 
 
-def test_the_arguments_are_true_to_the_sources() -> None:
-    entries = argued()
+def test_a_survivor_that_no_test_notices_is_not_beyond_the_contract() -> None:
+    """Somebody may say of any mutant that no suite can ask about it. A test of our own shows that it is a mistake."""
+    summary = next(each for each in summaries() if each.target == "feather")
+    one = Survivor("a", "b", "drop a call", "c()", "pass", ours=True)
+    entry = Beyond("a", "b", "drop a call", "c()", "pass", "only one format has it", about="what one format has")
+    unseen = replace(one, before="d()", ours=False)
+    entries = [entry, replace(entry, before="d()")]
+    assert [each.why for each in unasked(replace(summary, survivors=[one, unseen]), entries)] == [
+        "What one format has: only one format has it"
+    ]
+
+
+@pytest.mark.parametrize("entries", [argued(), beyond()], ids=["argued", "beyond"])
+def test_the_arguments_are_true_to_the_sources(entries: list[Argued]) -> None:
     named = {entry.module for entry in entries}
     modules = {
         name: module
@@ -583,6 +595,7 @@ def test_the_arguments_are_true_to_the_sources() -> None:
     assert named == set(modules)
     assert not stale(entries, modules)
     assert all(entry.why and "\n" not in entry.why for entry in entries)
+    assert {entry.about for entry in entries if isinstance(entry, Beyond)} <= set(UNASKED)
 
 
 def test_each_function_has_a_rule() -> None:

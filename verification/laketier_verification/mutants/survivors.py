@@ -1,4 +1,5 @@
 """Mutants that change nothing a caller could notice, each with the reason in a line: ``tests/mutants/survivors.toml``.
+And those that somebody could notice, and no suite that knows no format can ask about.
 
 An entry names its mutant by module, function, operator and text, so it stays when lines move. One that names none, or
 one that a test notices, is an error.
@@ -15,6 +16,19 @@ from laketier_verification.mutants.source import Key, Module
 from laketier_verification.mutants.targets import ROOT
 
 FILE = ROOT / "tests" / "mutants" / "survivors.toml"
+UNASKED = (
+    "documents of other tools",
+    "what one format has",
+    "a server",
+    "its library",
+    "speed",
+    "words",
+    "left open",
+)
+"""What a mutant can be about that no suite of any format asks: documents that other tools or versions wrote; options,
+settings, properties and features that one format has; a catalog behind a server; errors of the format's library, and
+what it leaves where a process dies in it; speed, memory and statistics for others; words, and which of two right errors
+is raised; what the contract leaves open."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,20 @@ def argued(file: Path = FILE) -> list[Argued]:
     """All entries."""
     with file.open("rb") as opened:
         return [Argued(**entry) for entry in tomllib.load(opened).get("survivor", [])]
+
+
+@dataclass(frozen=True)
+class Beyond(Argued):
+    """``about``: which of `UNASKED`, and ``why`` in a line. It counts as one only where our own tests notice it, so
+    that it is a mistake, and not one that nobody asks about."""
+
+    about: str = ""
+
+
+def beyond(file: Path = FILE) -> list[Beyond]:
+    """All that somebody sorted so."""
+    with file.open("rb") as opened:
+        return [Beyond(**entry) for entry in tomllib.load(opened).get("beyond", [])]
 
 
 def stale(entries: Iterable[Argued], modules: Mapping[str, Module]) -> list[Argued]:
