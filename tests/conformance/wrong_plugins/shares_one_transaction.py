@@ -12,30 +12,29 @@ from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_races.py::test_streams_of_one_process"
 SAYS = "to tables of their own: expected ['no error', 'no error', 'no error'], found"
-_MET = threading.Barrier(2)
+SECONDS = 60
+"""Nobody waits as long: each of the threads commits."""
+_OPENS = threading.Lock()
 _OPEN: list[str] = []
+_ANOTHER_CAME = threading.Event()
 
 
-def _meets_another() -> None:
-    """Until another thread is here as well, for as long as one may come."""
-    try:
-        _MET.wait(timeout=1)
-    except threading.BrokenBarrierError:
-        _MET.reset()
+def _begin(table: str) -> None:
+    with _OPENS:
+        if _OPEN:
+            _ANOTHER_CAME.set()
+            raise spi.StorageError("cannot start a transaction within a transaction", where=_OPEN[0])
+        _OPEN.append(table)
 
 
 class ConnectedCommitter(kit.ManifestCommitter):
     def publish(
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
-        if threading.current_thread() is not threading.main_thread():
-            _meets_another()
-        if _OPEN:
-            raise spi.StorageError("cannot start a transaction within a transaction", where=_OPEN[0])
-        _OPEN.append(str(state.table_uuid))
+        _begin(str(state.table_uuid))
         try:
             if threading.current_thread() is not threading.main_thread():
-                _meets_another()
+                _ANOTHER_CAME.wait(SECONDS)  # the transaction of the first thread is open until then
             return super().publish(state, results, watermark)
         finally:
             _OPEN.clear()
