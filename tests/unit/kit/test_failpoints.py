@@ -57,7 +57,7 @@ def test_pause_waits_until_the_file_is_removed(monkeypatch: pytest.MonkeyPatch, 
         assert not passed.is_set()
     assert not passed.is_set()
     flag.unlink()
-    thread.join(10)
+    thread.join(60)
     assert passed.is_set()
 
 

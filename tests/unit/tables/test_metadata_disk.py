@@ -251,10 +251,11 @@ SAVER = """
 import os, sys; sys.path[:0] = sys.argv[1].split(os.pathsep)
 from test_metadata_disk import *
 disk = Disk(Path(sys.argv[2]), 1 << 20, 3600, Counts())
+assert disk.save(NAME, saved(version=sys.argv[3] * 1000))
 print("begun", flush=True)
 while True:
     assert disk.save(NAME, saved(version=sys.argv[3] * 1000))
-    found = disk.read(NAME, KEY)
+    found = disk._read(NAME, KEY)  # however long it takes
     assert found is not None, "a reader found nothing"
 """
 
