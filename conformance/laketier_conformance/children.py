@@ -19,7 +19,9 @@ _AGAIN = 9
 """So often a process is waited for once more that worked meanwhile: a machine with too much to do is slow."""
 _WORKS_SECONDS = 1.0
 """Of a processor, in that time. One that waits for what never comes, such as a lock, needs none."""
-_STILL_SECONDS = 1.0
+STILL_SECONDS = 1.0
+LITTLE_STILL_SECONDS = 0.1
+"""Once a lock kept two from coming, it keeps others: a format with locks would wait at each step for nothing."""
 _STILL_WORKS_SECONDS = 0.03
 """Of a processor, in that time: one that polls for a lock needs less, one that works for its answer more."""
 _STILL_LOOKS = 10
@@ -85,12 +87,12 @@ class Child:
         assert self._process.stdout is not None
         return bool(self._buffer or _says_more(self._process.stdout, seconds))
 
-    def answers_or_waits(self) -> bool:
+    def answers_or_waits(self, seconds: float = STILL_SECONDS) -> bool:
         """Whether it has said something, or ended. It is waited for while it works, which takes long on a slow machine;
-        one that does nothing waits for a lock, which may be that of who asks."""
+        one that does nothing for so many seconds waits for a lock, which may be that of who asks."""
         spent = _processor_seconds(self._process.pid)
         for _ in range(_STILL_LOOKS):
-            if self.answers_within(_STILL_SECONDS):
+            if self.answers_within(seconds):
                 return True
             before, spent = spent, _processor_seconds(self._process.pid)
             if spent - before < _STILL_WORKS_SECONDS and not _wants_a_processor(self._process.pid):

@@ -38,7 +38,6 @@ from laketier_conformance.lake import Table, ids_of
 Take = Callable[[int], list[Child]]
 
 RIVALS = 900_000
-PATIENCE_SECONDS = 1.0
 ANSWERS = ("Conflict", "SchemaChanged", "StagedFileLost", "TableChanged", "TableNotFound", "WatermarkLost")
 """Errors that say how the table is. A step that failed does not know."""
 CONTAINED = "both in containers, where each process has the number 1"
@@ -228,7 +227,7 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
         (other,) = children(1)
         twins.append(other)
         other.begin(table.lake, contained=True, **round_of(epoch))
-        other.answers_within(PATIENCE_SECONDS)
+        other.answers_or_waits()
 
     def twinned(epoch: int) -> dict[str, Any]:
         return {"meanwhile": lambda: twin(epoch), "contained": True, **round_of(epoch)}
@@ -247,7 +246,7 @@ def _rival(table: Table, children: Take, epoch: int) -> Child:
     (rival,) = children(1)
     theirs = {"pipeline": "rival", "epoch": epoch, "tasks": [[RIVALS + epoch]]}
     rival.begin(table.lake, "round", table="db.t", contained=True, **theirs)
-    rival.answers_within(PATIENCE_SECONDS)
+    rival.answers_or_waits()
     return rival
 
 

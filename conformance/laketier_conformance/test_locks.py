@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from laketier.spi import LaketierError
-from laketier_conformance.children import Child
+from laketier_conformance.children import LITTLE_STILL_SECONDS, STILL_SECONDS, Child
 from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
@@ -28,9 +28,6 @@ from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.operations import went_well
 
 Take = Callable[[int], list[Child]]
-PATIENCE_SECONDS = 1.0
-LITTLE_PATIENCE_SECONDS = 0.1
-"""Once a lock kept two drivers from coming, it keeps others."""
 AHEAD = 10 * 86_400_000
 """ms. No lease is longer."""
 QUIET = (*SYNCS, *WRITES)
@@ -53,8 +50,8 @@ class _Twins:
         (twin,) = self._children(1)
         self._there.append(twin)
         twin.begin(self._table.lake, **round_of(epoch), **more)
-        patience = PATIENCE_SECONDS if self._kept < 2 else LITTLE_PATIENCE_SECONDS
-        self._kept += not twin.answers_within(patience)
+        patience = STILL_SECONDS if self._kept < 2 else LITTLE_STILL_SECONDS
+        self._kept += not twin.answers_or_waits(patience)
 
     def end(self, run: Run, epoch: int, told: str) -> None:
         """Each row of the epoch is there once, or the replay has to bring it: no driver said that it was."""

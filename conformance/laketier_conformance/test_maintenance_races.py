@@ -15,7 +15,7 @@ import pytest
 
 from laketier.spi import DeliveryLevel, Feature, LaketierError, WriteMode, support_of
 from laketier_conformance.child import answer_of
-from laketier_conformance.children import Child
+from laketier_conformance.children import LITTLE_STILL_SECONDS, STILL_SECONDS, Child
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.disk import SYNCS
@@ -25,9 +25,6 @@ from laketier_conformance.operations import NAME, Answer, Request, went_well
 from laketier_conformance.seen import Seen, seen
 from laketier_conformance.work import WORK, Work
 
-PATIENCE_SECONDS = 1.0
-LITTLE_PATIENCE_SECONDS = 0.1
-"""Once a lock kept two others from coming, it keeps more: a format with locks would wait at each step for nothing."""
 _ROWS = 3
 
 
@@ -78,7 +75,7 @@ class _Beside:
         (other,) = self.children(1)
         self._comes.append(other)
         other.begin(self.table.lake, **request)
-        self.kept += not other.answers_within(PATIENCE_SECONDS if self.kept < 2 else LITTLE_PATIENCE_SECONDS)
+        self.kept += not other.answers_or_waits(STILL_SECONDS if self.kept < 2 else LITTLE_STILL_SECONDS)
 
     def left(self) -> Answer | None:
         """Wait for it. None where it did not come."""

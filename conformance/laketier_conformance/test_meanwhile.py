@@ -14,7 +14,7 @@ import pytest
 
 from laketier.spi import DeliveryLevel
 from laketier_conformance.child import answer_of
-from laketier_conformance.children import Child
+from laketier_conformance.children import LITTLE_STILL_SECONDS, STILL_SECONDS, Child
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
@@ -24,9 +24,6 @@ from laketier_conformance.operations import APPENDS, BESIDE, NAME, OPERATIONS, A
 from laketier_conformance.outside import local_folder
 from laketier_conformance.seen import Seen
 
-PATIENCE_SECONDS = 1.0
-LITTLE_PATIENCE_SECONDS = 0.1
-"""Once a lock kept two rounds from coming, it keeps others: a format with locks would wait at each step for nothing."""
 RIVALS = 900_000
 _ALONE = ("create", "create-again", "drop")
 """There is no table beside these in which a round could be published, or nothing that they would change."""
@@ -49,8 +46,8 @@ class _Rival:
         (self._there,) = self._children(1)
         row = [RIVALS + self._next]
         self._there.begin(self._lake, "round", table=NAME, pipeline="rival", epoch=self._next, tasks=[row])
-        patience = PATIENCE_SECONDS if self._kept < 2 else LITTLE_PATIENCE_SECONDS
-        self._kept += not self._there.answers_within(patience)
+        patience = STILL_SECONDS if self._kept < 2 else LITTLE_STILL_SECONDS
+        self._kept += not self._there.answers_or_waits(patience)
 
     def leave(self, told: str, operation: Operation) -> None:
         """Wait for it. It may be refused, where it waited for a lock and came last."""

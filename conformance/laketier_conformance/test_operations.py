@@ -41,7 +41,6 @@ from laketier_conformance.operations import (
 from laketier_conformance.past import Past
 from laketier_conformance.seen import seen
 
-PATIENCE_SECONDS = 1.0
 _FIRST = 3
 """Steps at which another table is made: on its way it finds, or makes, the folders of both."""
 HAPPENED = {
@@ -177,7 +176,7 @@ def test_another_table_is_made_meanwhile(
         def rival(rivals: list[Child] = rivals, table: str = f"db{at}.beside") -> None:
             rivals.extend(children(1))
             rivals[0].begin(lake, "make", table=table)
-            rivals[0].answers_within(PATIENCE_SECONDS)
+            rivals[0].answers_or_waits()
 
         run = runs.run(at=at, but=SYNCS, do="make", table=f"db{at}.t", meanwhile=rival)
         told = f"a table is created, {runs.told(run, 'another one of its database came before')}"
@@ -224,7 +223,7 @@ def test_a_rival_fills_the_table_that_is_made(
 def _rival(lake: Lake, children: Callable[[int], list[Child]], request: dict[str, Any]) -> Child:
     (rival,) = children(1)
     rival.begin(lake, **request)
-    rival.answers_within(PATIENCE_SECONDS)
+    rival.answers_or_waits()
     return rival
 
 

@@ -198,12 +198,12 @@ def test_a_process_is_waited_for_until_it_waits_itself(
 ) -> None:
     """As one does that others keep out by a lock. One that works for longer than a look takes is no such process, and
     one that looks for the lock without a pause can't be told from it."""
-    for name, value in (("_STILL_SECONDS", 0.2), ("_STILL_WORKS_SECONDS", 0.001), ("_STILL_LOOKS", looks)):
+    for name, value in (("_STILL_WORKS_SECONDS", 0.001), ("_STILL_LOOKS", looks)):
         monkeypatch.setattr(f"laketier_conformance.children.{name}", value)
     pipe = subprocess.PIPE
     child = Child(subprocess.Popen([sys.executable, "-S", "-c", program], stdin=pipe, stdout=pipe, bufsize=0))
     try:
-        assert child.answers_or_waits() is answers
+        assert child.answers_or_waits(0.2) is answers
     finally:
         child.stop()
 

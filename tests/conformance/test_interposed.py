@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -194,14 +195,18 @@ def test_an_error_of_the_supervisor_is_no_silence(tmp_path: Path) -> None:
 
 
 @contextmanager
-def upper() -> Iterator[tuple[int, list[bytes]]]:
-    """A server that answers each line in upper case, and what it was sent."""
+def upper(works: float = 0.0) -> Iterator[tuple[int, list[bytes]]]:
+    """A server that answers each line in upper case, and what it was sent. ``works``: so many seconds of a processor
+    for each line."""
     got: list[bytes] = []
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             for line in self.rfile:
                 got.append(line)
+                until = time.thread_time() + works
+                while time.thread_time() < until:
+                    pass
                 with suppress(OSError):
                     self.wfile.write(line.upper())
 
@@ -276,6 +281,16 @@ def test_an_answer_is_lost(tmp_path: Path, send: str) -> None:
         done = supervised(tmp_path, ASKS.format(port=port, send=send), decide)
     assert (done.returncode, done.stdout) == (1, "FIRST\n|||"), done.stderr
     assert "no answer" in done.stderr
+    assert got == [b"first\n", b"second\n"]
+
+
+def test_an_answer_that_is_worked_for_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes longer than one is waited for, as on a machine with too much to do."""
+    monkeypatch.setattr("laketier_conformance.interposed.sockets._ANSWER_SECONDS", 0.01)
+    with upper(works=0.5) as (port, got):
+        code = ASKS.format(port=port, send=SENDS[0])
+        done = supervised(tmp_path, code, lambda effect: LOSE if effect.received == len(b"first\n") else 0)
+    assert (done.returncode, done.stdout) == (1, "FIRST\n|||"), done.stderr
     assert got == [b"first\n", b"second\n"]
 
 

@@ -27,7 +27,7 @@ import sys
 from laketier_conformance.interposed.supervisor import be_supervised
 be_supervised(sys.argv[1], "connections")
 import http.client
-there = http.client.HTTPConnection("127.0.0.1", int(sys.argv[2]), timeout=9)
+there = http.client.HTTPConnection("127.0.0.1", int(sys.argv[2]), timeout=60)
 for name in ("first", "second", "third"):
     try:
         there.request("PUT", f"/{name}", name * 9)

@@ -27,7 +27,7 @@ HOWS = (BEFORE, LOST, CUT, LATE, UNAVAILABLE)
 """The connection is reset before a request gets there; or it got there, and then the connection is reset before its
 answer or in the middle of it, the answer comes late, or it is 503 in the place of whatever it was."""
 LATE_SECONDS = 2.0
-_DIAL_SECONDS = 10.0
+_DIAL_SECONDS = 60.0
 _QUIET_SECONDS = 0.05
 _SAID = b'{"error": {"message": "try again later", "type": "ServiceUnavailable", "code": 503}}'
 _HTTP_503 = (
