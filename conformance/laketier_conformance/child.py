@@ -261,6 +261,15 @@ def _make(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     return {**found, "uuid": _made(lake, request).info.table_uuid}
 
 
+def _adopt(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """Make a table of the files that lie there, or find it."""
+    if request.get("wait"):
+        say(answers, {"ready": True})
+        sys.stdin.readline()
+    made = lake.storage.adoption().adopt(lake.table(request["table"]).path)
+    return {"uuid": made.table.table_uuid, "made": int(made.made)}
+
+
 def _fill(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Create a table, or find it, and append its first epoch."""
     table = _made(lake, request)
@@ -320,6 +329,7 @@ _CONVERSATIONS = {
     "rounds": _rounds,
     "documents": child_indexes.documents,
     "create": _create,
+    "adopt": _adopt,
     "alter": _alter,
     "finish": _finish,
     "watch": child_looks.watch,

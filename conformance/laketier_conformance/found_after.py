@@ -16,6 +16,11 @@ def empty(_: Seen, __: int) -> Seen:
     return {"columns": SCHEMA.names, "rows": []}
 
 
+def of_two_files(_: Seen, __: int) -> Seen:
+    """A table of files that lay there."""
+    return {"columns": SCHEMA.names, "rows": [[i, name_of(i)] for epoch in (0, 1) for i in ids_of(epoch)]}
+
+
 def there(before: Seen) -> dict[str, Any]:
     """The table, of which something is asked."""
     assert before is not None, "a table is there before something is done to it: expected its rows, found no table"

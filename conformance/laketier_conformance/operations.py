@@ -23,6 +23,7 @@ from laketier_conformance.found_after import (
     OF_ID,
     UPSERTED,
     empty,
+    of_two_files,
     with_a_column,
     with_an_index,
     with_more_rows,
@@ -32,6 +33,7 @@ from laketier_conformance.found_after import (
 )
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.lying import LyingFiles
 from laketier_conformance.seen import Seen, seen
 
 Request = dict[str, Any]
@@ -82,6 +84,14 @@ def _create(lake: Lake, number: int) -> Request:
         )
         table.append(0)
     return {"do": "make", "table": f"{NAME}{number}"}
+
+
+def _adopt(lake: Lake, number: int) -> Request:
+    """Of a folder of its own. A format that takes none refuses here."""
+    lying = LyingFiles.of(lake, f"lying{number}")
+    lying.put("a.parquet", ids_of(0))
+    lying.put("b.parquet", ids_of(1))
+    return {"do": "adopt", "table": lying.name}
 
 
 def _append(lake: Lake, number: int) -> Request:
@@ -198,6 +208,7 @@ OPERATIONS = (
     Operation("create", _create, empty),
     Operation("alter", _alter, with_a_column, needs=(Feature.ADD_COLUMN,), repeats=False),
     Operation("drop", _drop, lambda _, __: None, needs=(Feature.DROP_TABLE,), repeats=False),
+    Operation("adopt", _adopt, of_two_files, needs=(Feature.ADOPTION,)),
     Operation("overwrite", _overwrite, with_other_rows, needs=(Feature.OVERWRITE,)),
     Operation("upsert", _upsert, with_new_names, needs=(Feature.UPSERT,), again=_upsert_again),
     Operation("discard", _discard, takes_away=True),

@@ -345,6 +345,12 @@ RULES = (
         ("test_search.py",),
     ),
     Rule(
+        "adoption",
+        "Files that lie there become a table as a whole or not at all, and stay where and as they are.",
+        _CAPABILITIES,
+        ("test_adoption.py",),
+    ),
+    Rule(
         "orphans",
         "Orphan collection deletes what nobody published, and nothing that is or will be published.",
         _CAPABILITIES,

@@ -25,7 +25,7 @@ from laketier_conformance.outside import local_folder
 from laketier_conformance.seen import Seen
 
 RIVALS = 900_000
-_ALONE = ("create", "create-again", "drop")
+_ALONE = ("create", "create-again", "adopt", "drop")
 """There is no table beside these in which a round could be published, or nothing that they would change."""
 
 _REFUSED = {"alter": "SchemaChanged", "collect": "Collected"}

@@ -120,7 +120,7 @@ def test_an_operation_is_cut_off(
     [
         pytest.param(each, id=each.name, marks=[pytest.mark.needs(*each.needs)] if each.needs else [])
         for each in (*APPENDS, *OPERATIONS)
-        if each.name in ("create", "create-again", "alter", "drop", "discard", "collect")
+        if each.name in ("create", "create-again", "adopt", "alter", "drop", "discard", "collect")
     ],
 )
 def test_a_rival_asks_for_the_same(

@@ -210,7 +210,7 @@ def test_a_run_that_left_tests_out_is_partial(two_tests: tuple[Run, Path]) -> No
     assert run.report["verdict"] == "partial"
     assert set(run.report["results"]) == {SOME, REFUSED}
     assert "verdict: partial" in run.output
-    assert "not run: test_answers.py::" in run.output
+    assert "not run: test_adoption.py::" in run.output
 
 
 @pytest.mark.parametrize("root", ["/", "."])

@@ -53,6 +53,8 @@ OF_LAYOUTS = (
     "test_filters.py::test_moments_that_calendars_do_not_reach[year]",
 )
 """Nor has it buckets or transforms: these are about local files."""
+OF_FILES = ("test_adoption.py::",)
+"""Nor does it make tables of files that lie there."""
 OF_SERIES = ("test_series.py::",)
 OF_TOOLS = ("test_foreign_tables.py::",)
 """The small format has no other tool."""
@@ -219,7 +221,7 @@ SHARES = pytest.mark.parametrize(
 @SHARES
 def test_the_correct_one_passes_the_same_tests(costly: bool, each: int, run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
-    others = (*OF_INDEXES, *OF_LAYOUTS, *OF_TOOLS, *IN_A_STORE)
+    others = (*OF_INDEXES, *OF_LAYOUTS, *OF_FILES, *OF_TOOLS, *IN_A_STORE)
     asked = {test for test, _ in CAUGHT_BY.values() if not test.startswith(others)}
     tests = sorted(test for test in asked if _is_costly(test) is costly)[::each]
     made = {"correct": "correctly_made"}
@@ -249,7 +251,7 @@ def test_a_correct_one_with_another_tool_passes_the_same_tests(run_suite) -> Non
 
 
 def test_local_files_pass_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
-    tests = sorted({test for test, _ in CAUGHT_BY.values() if test.startswith(OF_LAYOUTS)})
+    tests = sorted({test for test, _ in CAUGHT_BY.values() if test.startswith((*OF_LAYOUTS, *OF_FILES))})
     run = run_suite("localfile", tests)
     assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
 

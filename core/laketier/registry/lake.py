@@ -115,6 +115,7 @@ class Lake:
     def adoption(self) -> LakeAdoption:
         """What makes tables of files where they lie. Raises `FeatureNotSupported`."""
         with naming_format(self.config.format):
+            require(self.config.format, self.plugin.features, Feature.ADOPTION)
             return self.storage.adoption()
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:

@@ -35,8 +35,9 @@ class AdoptedTable:
 
 
 class LakeAdoption(ABC):
-    """Makes tables of files where these lie, without writing or moving any of them. Made by `LakeStorage.adoption`.
-    Driver only."""
+    """Makes tables of files where these lie, without writing or moving any of them. Made by `LakeStorage.adoption`, for
+    a format with `Feature.ADOPTION`. Driver only. What others put into the folder stays theirs: no maintenance deletes
+    it."""
 
     @abstractmethod
     def adopt(
@@ -60,8 +61,10 @@ class LakeAdoption(ABC):
 
         Raises:
             TableNotFound: There is no such folder.
-            IncompatibleTable: The folder is a table already, of whatever format, or changes while it is looked at.
-            IncompatibleData: The files can't be read as one table.
+            IncompatibleTable: The folder is a table already, of whatever format, or changes while it is looked at. Of
+                an earlier call, or of another process meanwhile: one that was asked for with other ``partitions`` or
+                ``types``.
+            IncompatibleData: The files can't be read as one table, or there are none.
             OutsideTable: A symbolic link leads to other files.
         """
 

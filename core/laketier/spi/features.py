@@ -68,6 +68,8 @@ class Feature(Enum):
     """Secondary indexes through `LakeStorage.indexer`."""
     SEARCH = "search"
     """The best rows for words and vectors, through `LakeStorage.searcher`."""
+    ADOPTION = "adoption"
+    """Make tables of files that lie there, through `LakeStorage.adoption`."""
     ORPHAN_COLLECTION = "orphan-collection"
     """List and delete unreferenced files, through `LakeStorage.maintenance`."""
     POWER_CUT = "power-cut"

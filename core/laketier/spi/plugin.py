@@ -194,8 +194,7 @@ class LakeStorage(ABC):
         raise FeatureNotSupported(Feature.CHANGE_FEED.value, reason="it does not tell which rows a commit changed")
 
     def adoption(self) -> LakeAdoption:
-        """Make the object that makes tables of files where they lie. Has no `Feature`: what it makes is a table like
-        any other, and the suite runs on that.
+        """Make the object that makes tables of files where they lie (`Feature.ADOPTION`).
 
         Returns:
             The object.
@@ -203,7 +202,7 @@ class LakeStorage(ABC):
         Raises:
             FeatureNotSupported: The format makes none.
         """
-        raise FeatureNotSupported("adoption", reason="it makes no tables of files that lie there")
+        raise FeatureNotSupported(Feature.ADOPTION.value, reason="it makes no tables of files that lie there")
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
         """Make the object that finds and deletes orphans of a table (`Feature.ORPHAN_COLLECTION`).

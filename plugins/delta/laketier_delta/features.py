@@ -37,6 +37,7 @@ FEATURES: Mapping[Feature, Support] = MappingProxyType(
         Feature.VECTORS: unsupported("Delta arrays have no fixed size"),
         Feature.INDEXING: unsupported("Delta has no secondary indexes that delta-rs can build"),
         Feature.SEARCH: unsupported("Delta ranks no rows: it has neither full-text nor vector indexes"),
+        Feature.ADOPTION: unsupported("making tables of files that lie there is not built yet"),
         Feature.ORPHAN_COLLECTION: FULL,
         Feature.POWER_CUT: unsupported(
             "on a local disk delta-rs names a log entry before its bytes are on the device, so a power cut in between "

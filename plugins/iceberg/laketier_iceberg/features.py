@@ -31,6 +31,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.VECTORS: unsupported("Iceberg's list forgets the length of its Arrow type; Lance keeps it"),
     Feature.INDEXING: unsupported("Iceberg has no secondary indexes"),
     Feature.SEARCH: unsupported("Iceberg ranks no rows: it has neither full-text nor vector indexes"),
+    Feature.ADOPTION: unsupported("making tables of files that lie there is not built yet"),
     Feature.ORPHAN_COLLECTION: FULL,
     Feature.POWER_CUT: FULL,
 }

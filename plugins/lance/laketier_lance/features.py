@@ -37,6 +37,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.VECTORS: FULL,
     Feature.INDEXING: FULL,
     Feature.SEARCH: FULL,
+    Feature.ADOPTION: unsupported("Lance's tables are of its own data files only"),
     Feature.ORPHAN_COLLECTION: FULL,
     Feature.POWER_CUT: unsupported(
         "on a local disk Lance names a manifest before its bytes are on the device, so a power cut in between can "

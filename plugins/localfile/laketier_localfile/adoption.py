@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from laketier.kit.access import access
 from laketier.kit.manifests import files_at
-from laketier.kit.manifests.manifest import ADOPTED
+from laketier.kit.manifests.manifest import ADOPTED, Manifest
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AdoptedTable,
@@ -58,7 +58,7 @@ class LocalFileAdoption(LakeAdoption):
         with naming_storage_errors("a folder was looked at"):
             if not place.store.exists(LAYOUT.table_file):
                 _refuse_lost(place)
-        there = self._there(path)
+        there = self._there(path, types or {}, partitions=partitions)
         if there is not None:
             return there
         with naming_storage_errors("a folder was looked at"), access("looking at the folder", where=place.where):
@@ -91,7 +91,14 @@ class LocalFileAdoption(LakeAdoption):
         def last_look() -> None:
             lying.refuse_changed(place.files(), place.where)
 
-        info = self.catalog.create_of(path, descriptor, entries, origin=ADOPTED, last_look=last_look)
+        try:
+            info = self.catalog.create_of(path, descriptor, entries, origin=ADOPTED, last_look=last_look)
+        except IncompatibleTable:
+            # Another process that was asked for the same may have come first.
+            there = self._there(path, types or {}, partitions=partitions)
+            if there is None:
+                raise
+            return there
         return adopted_table(info, entries, lying.left_out, told=told)
 
     def rebuild(
@@ -105,8 +112,9 @@ class LocalFileAdoption(LakeAdoption):
     ) -> AdoptedTable:
         return rebuild(self.catalog, path, primary_key, types or {}, leave_staged=leave_staged, on_progress=on_progress)
 
-    def _there(self, path: TablePath) -> AdoptedTable | None:
-        """The table that an earlier call made, for who was killed before it could tell."""
+    def _there(self, path: TablePath, types: Mapping[str, pa.DataType], *, partitions: bool) -> AdoptedTable | None:
+        """The table that an earlier call made, for who was killed before it could tell. Raises `IncompatibleTable`
+        where that call was asked for another one."""
         try:
             info = self.catalog.load_table(path)
         except TableNotFound:
@@ -119,6 +127,7 @@ class LocalFileAdoption(LakeAdoption):
                 fix=f"Read it as {path}.",
             )
         refuse_other(self.catalog.options, info.descriptor.properties, where=str(path))
+        _refuse_asked_otherwise(first, info, types, partitions=partitions)
         told: tuple[str, ...] = ()
         strangers: dict[str, str] = {}
         try:
@@ -142,6 +151,36 @@ class LocalFileAdoption(LakeAdoption):
             for path in sorted(there.files)
             if path not in known and of_name(path) is kind and attempt_of(path) is None
         }
+
+
+def _refuse_asked_otherwise(
+    first: Manifest, info: TableInfo, types: Mapping[str, pa.DataType], *, partitions: bool
+) -> None:
+    """Raise `IncompatibleTable` where the table that is there is not the one that was asked for."""
+    made = first.metadata or info.descriptor
+    if not partitions and made.partition_by:
+        columns = ", ".join(field.column for field in made.partition_by)
+        raise IncompatibleTable(
+            f"the folder is a table already, partitioned by {columns}",
+            where=str(info.path),
+            fix="Ask for it with partitions, or read it as it is.",
+        )
+    if partitions and not made.partition_by and HivePartitions.of([entry.path for entry in first.added]).names:
+        raise IncompatibleTable(
+            "the folder is a table already, without partitions",
+            where=str(info.path),
+            fix=f"Ask for it without partitions. To have them, delete its {MANIFESTS} first, where nothing was written "
+            "to the table since.",
+        )
+    for name, kind in types.items():
+        have = [schema.field(name).type for schema in (made.schema, info.schema) if name in schema.names]
+        if kind not in have:
+            raise IncompatibleTable(
+                f"the folder is a table already, in which {name!r} is {have[-1] if have else 'no column'}, "
+                f"and not {kind}",
+                where=str(info.path),
+                fix="Ask for it with the types that it has, or read it as it is.",
+            )
 
 
 def _refuse_lost(place: LyingPlace) -> None:

@@ -33,6 +33,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.VECTORS: FULL,
     Feature.INDEXING: unsupported("it is not built yet"),
     Feature.SEARCH: unsupported("it is not built yet"),
+    Feature.ADOPTION: FULL,
     Feature.ORPHAN_COLLECTION: FULL,
     Feature.POWER_CUT: FULL,
 }

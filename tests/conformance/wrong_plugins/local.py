@@ -1,4 +1,4 @@
-"""Local files with another maintenance, source, factory, table or partitioning, for mistakes in it."""
+"""Local files with another maintenance, adoption, source, factory, table or partitioning, for mistakes in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from laketier import kit, spi
 from laketier_localfile import partitioning
+from laketier_localfile.adoption import LocalFileAdoption
 from laketier_localfile.folding import FoldingTable
 from laketier_localfile.place import place_of
 from laketier_localfile.plugin import LocalFilePlugin
@@ -20,6 +21,20 @@ from laketier_localfile.storage import LocalFileTieringFactory
 def local(named: str, maintenance: type[kit.ManifestMaintenance]) -> spi.LakeStoragePlugin:
     """The plugin."""
     return _with_another(named, "maintenance", lambda right: maintenance(right.table))
+
+
+def adopting(named: str, adoption: type[LocalFileAdoption]) -> spi.LakeStoragePlugin:
+    """The plugin whose tables of files that lie there are made by another object."""
+
+    class Adopting(LocalFilePlugin):
+        identifier = named
+
+        def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
+            storage: Any = super().create_storage(config)
+            object.__setattr__(storage, "adoption", lambda: adoption(storage.catalog()))
+            return storage  # type: ignore[no-any-return]
+
+    return Adopting()
 
 
 def reading(named: str, source: type[LocalFileSource]) -> spi.LakeStoragePlugin:
