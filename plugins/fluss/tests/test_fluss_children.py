@@ -18,6 +18,7 @@ from laketier_fluss.children import Child, borrowed, close_idle
 from laketier_fluss.connection import Connection
 from laketier_fluss.frames import error_header, error_of
 
+HANGS = "did not answer for 1.2 s"
 CONNECTION = Connection("127.0.0.1:1", 0.2, (("security.sasl.password", "open sesame"),))
 
 
@@ -27,12 +28,12 @@ def no_child_is_left() -> Iterator[None]:
     close_idle(CONNECTION)
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, code: str) -> Child:
+def scripted(monkeypatch: pytest.MonkeyPatch, code: str, grace: float = 60.0) -> Child:
     """A child that runs ``code`` after it was asked something."""
     prelude = (
         "import os, sys, time\nfor _ in range(2): sys.stdin.readline()\ndef say(text): os.write(1, text.encode())\n"
     )
-    monkeypatch.setattr(children, "_GRACE", 5.0)
+    monkeypatch.setattr(children, "_GRACE", grace)
     return Child(CONNECTION, [sys.executable, "-I", "-c", prelude + code])
 
 
@@ -43,11 +44,11 @@ def scripted(monkeypatch: pytest.MonkeyPatch, code: str) -> Child:
         ("print('thread panicked', file=sys.stderr); sys.stderr.flush(); os._exit(3)", "with code 3.*thread panicked"),
         ("print('open sesame!', file=sys.stderr); sys.exit(1)", r"it said: \*\*\*!"),
         ("os.close(1); time.sleep(60)", "ended by signal 9"),
-        ("say('{\"rows\": '); time.sleep(60)", "did not answer for 5.2 s"),
+        ("say('{\"rows\": '); time.sleep(60)", HANGS),
     ],
 )
 def test_a_child_that_dies_or_hangs_is_an_error(code: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    child = scripted(monkeypatch, code)
+    child = scripted(monkeypatch, code, 1.0 if said == HANGS else 60.0)
     try:
         with pytest.raises(StorageError, match=said):
             list(child.ask({"op": "read"}))

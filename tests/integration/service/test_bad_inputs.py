@@ -30,7 +30,7 @@ from laketier_verification.postgresql import PostgreSQL
 from schema_registry import SchemaRegistry
 
 SECRET = "hunter2-of-the-tests"
-QUICK = {"timeout-seconds": 0.5}
+QUICK = {"timeout-seconds": 2}
 Change = Callable[[dict[str, Any]], Any]
 
 

@@ -218,7 +218,7 @@ def test_what_retention_took_is_told_with_its_range(broker: KafkaBroker, topic: 
 
 def test_a_topic_made_again_is_another_table(broker: KafkaBroker, topic: str) -> None:
     produce(broker.bootstrap, topic, [b"old"] * 5)
-    source = source_at(broker.bootstrap, **{"timeout-seconds": 1})
+    source = source_at(broker.bootstrap)
     log = source.open(topic, RAW)
     wanted = whole(log)
     broker.delete_topic(topic)
@@ -236,8 +236,9 @@ def test_a_topic_made_again_is_another_table(broker: KafkaBroker, topic: str) ->
         again.plan(LogRange(LogOffsets({"0": 0}), LogOffsets({"0": 5})))
     with pytest.raises(StorageError, match="the log ends at 0, before the range 3 to 5"):
         list(again.read(LogSplit(bucket="0", start=3, end=5)))
-    with pytest.raises(StorageError, match=r"sent nothing for 1 s, at offset 0 of 0 to 5, because .* reached end"):
-        list(again.read(LogSplit(bucket="0", start=0, end=5)))
+    impatient = source_at(broker.bootstrap, **{"timeout-seconds": 2}).open(topic, RAW)
+    with pytest.raises(StorageError, match=r"sent nothing for 2 s, at offset 0 of 0 to 5, because .* reached end"):
+        list(impatient.read(LogSplit(bucket="0", start=0, end=5)))
 
 
 def test_a_broker_that_is_away_stops_a_read_and_one_that_is_back_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:

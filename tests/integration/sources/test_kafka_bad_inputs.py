@@ -17,7 +17,7 @@ from laketier.spi import ConfigError, LaketierError, PluginBroken, StorageError,
 from laketier_kafka.mock_broker import KafkaBroker
 
 NOBODY = "no-such-host.invalid:9092"
-QUICK = {"timeout-seconds": 0.5}
+QUICK = {"timeout-seconds": 2}
 
 
 def said(error: pytest.ExceptionInfo[Any]) -> str:
