@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from laketier_conformance import started
+from laketier_conformance import frozen, started
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,6 +132,7 @@ def pytest_configure(config: pytest.Config) -> None:
             )
         _past_proxies(config)
         started.note()
+        frozen.freeze(config)
         for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
             # An author's own tests may be named in another way.
             config.addinivalue_line(pattern, ours)

@@ -11,11 +11,13 @@ import hypothesis
 import pytest
 
 import class_archive
+from laketier_conformance import frozen
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Judge no time. Tell every Spark that tests start, also in processes of their own, that it will not live long.
     And forgive pyspark 4.1 that it leaves the socket open through which `collect` answers. Later ones close it."""
+    frozen.freeze(config)
     # How long an example takes says how busy the machine is.
     hypothesis.settings.register_profile(
         "laketier", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]

@@ -28,6 +28,7 @@ class NotViable(Exception):
 
 def live_functions(files: Iterable[Path]) -> Live:
     """Those of some files, wherever they are bound: in a class, in a decorator, in another module."""
+    gc.unfreeze()  # what was there when the tests were collected is frozen, and would not be listed
     wanted = {str(file) for file in files}
     found: defaultdict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
     for each in gc.get_objects():
