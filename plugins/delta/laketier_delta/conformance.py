@@ -3,9 +3,11 @@ update, switching on the change feed, and tables of others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_delta.changes import FEED
@@ -20,6 +22,50 @@ class Harness:
 
     engine_modules = ("deltalake",)
     foreign_tables = TABLES
+    table_properties: ClassVar[Mapping[str, Sequence[str]]] = {
+        "delta.checkpointInterval": ("1", "2", "1000"),
+        "delta.dataSkippingNumIndexedCols": ("0", "1", "-1"),
+        "delta.dataSkippingStatsColumns": ("id", "name,id"),
+        FEED: ("true", "false"),
+    }
+    odd_properties: ClassVar[Mapping[str, Sequence[str]]] = {
+        "delta.dataSkippingStatsColumns": ("nobody", "`id", "value.deep"),
+        "delta.logRetentionDuration": ("interval 0 seconds", "a while"),
+        "delta.deletedFileRetentionDuration": ("a while",),
+        "delta.enableExpiredLogCleanup": ("true", "maybe"),
+        "delta.appendOnly": ("TRUE", "maybe"),
+        "delta.targetFileSize": ("1", "much"),
+        "delta.columnMapping.mode": ("name", "odd"),
+        "delta.enableDeletionVectors": ("true", "maybe"),
+        "delta.checkpointPolicy": ("v2", "odd"),
+        "delta.minReaderVersion": ("99", "x"),
+        "delta.constraints.positive": ("id > 0", "id >"),
+        "delta.setTransactionRetentionDuration": ("interval 30 years", "a while"),
+    }
+
+    def set_property(self, _storage: LakeStorage, table: TableInfo, key: str, value: str | None) -> None:
+        """An entry of the log with other metadata, as any engine writes it: delta-rs refuses what it does not know."""
+        from deltalake import DeltaTable
+
+        handle = DeltaTable(table.location)
+        metadata = handle.metadata()
+        configuration = {name: text for name, text in metadata.configuration.items() if name != key}
+        if value is not None:
+            configuration[key] = value
+        action = {
+            "id": str(metadata.id),
+            "name": metadata.name,
+            "description": metadata.description,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": handle.schema().to_json(),
+            "partitionColumns": metadata.partition_columns,
+            "createdTime": metadata.created_time,
+            "configuration": configuration,
+        }
+        now = int(datetime.now(UTC).timestamp() * 1000)
+        entry = [{"metaData": action}, {"commitInfo": {"timestamp": now, "operation": "SET TBLPROPERTIES"}}]
+        log = Path(table.location) / "_delta_log" / f"{handle.version() + 1:020}.json"
+        log.write_text("".join(json.dumps(each) + "\n" for each in entry), encoding="utf-8")
 
     def object_store(self, store: ObjectStore) -> dict[str, str]:
         """The library gives up early: its patience is not under test."""

@@ -39,7 +39,7 @@ from laketier_iceberg.locations import Below
 from laketier_iceberg.lost import lost_metadata
 from laketier_iceberg.moved import refuse_moved
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
-from laketier_iceberg.resolution import name_mapping
+from laketier_iceberg.resolution import name_mapping, refuse_odd_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.stored import metadata_files
 from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties, refuse_opening
@@ -104,6 +104,7 @@ class IcebergCatalog(LakeCatalog):
 
         properties, fields = _properties(descriptor), fields_of(descriptor)
         check_properties(properties, str(path))
+        refuse_odd_mapping(properties, str(path))
         try:
             found = self.load_table(path)
             sync_embedded(self._settings)

@@ -3,17 +3,23 @@ and tables of others. Not used otherwise."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from laketier.spi import LakeStorage, ScanRequest, TableInfo, WriterInitContext, new_attempt_id
+from laketier_iceberg.connection import EMBEDDED_FILE
 from laketier_iceberg.foreign_tables import TABLES
 from laketier_iceberg.storage import IcebergStorage
+from laketier_iceberg.stored import document_at
 
 if TYPE_CHECKING:
     from laketier_conformance.stores import ObjectStore
@@ -24,6 +30,53 @@ class IcebergHarness:
 
     engine_modules = ("pyiceberg", "sqlalchemy")
     foreign_tables = TABLES
+    table_properties: ClassVar[Mapping[str, Sequence[str]]] = {
+        "write.parquet.compression-codec": ("snappy", "gzip", "uncompressed", "zstd"),
+        "write.target-file-size-bytes": ("1", "1000"),
+        "write.metadata.metrics.default": ("none", "counts", "truncate(1)", "full"),
+        "write.metadata.compression-codec": ("gzip", "none"),
+        "write.metadata.previous-versions-max": ("0", "1"),
+        "write.object-storage.enabled": ("true", "false"),
+        "commit.manifest.min-count-to-merge": ("0", "2"),
+    }
+    odd_properties: ClassVar[Mapping[str, Sequence[str]]] = {
+        "write.parquet.compression-level": ("99", "x"),
+        "write.parquet.row-group-limit": ("1", "x"),
+        "write.avro.compression-codec": ("zstd", "odd"),
+        "write.metadata.metrics.default": ("truncate(0)", "truncate(x)"),
+        "write.metadata.metrics.column.nobody": ("full",),
+        "write.format.default": ("orc",),
+        "write.data.path": ("", "../outside", "file:///nowhere/at/all"),
+        "write.metadata.path": ("", "elsewhere"),
+        "write.py-location-provider.impl": ("os.path",),
+        "py-io-impl": ("os.path",),
+        "history.expire.max-snapshot-age-ms": ("0", "x"),
+        "gc.enabled": ("false", "maybe"),
+        "format-version": ("1", "x"),
+        "schema.name-mapping.default": ("[]", "{}", "no JSON"),
+        "s3.endpoint": ("http://127.0.0.1:9",),
+        "commit.retry.num-retries": ("x",),
+    }
+
+    def set_property(self, storage: LakeStorage, table: TableInfo, key: str, value: str | None) -> None:
+        """Metadata with another property, as any engine writes them: pyiceberg refuses some values."""
+        catalog = sqlite3.connect(Path(table.location).parents[1] / EMBEDDED_FILE)
+        here = (table.path.database, table.path.table)
+        with closing(catalog), catalog:
+            (old,) = catalog.execute(
+                "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?", here
+            ).fetchone()
+            metadata = document_at({}, old)
+            properties = {name: text for name, text in metadata["properties"].items() if name != key}
+            metadata["properties"] = properties if value is None else {**properties, key: value}
+            folder, _, file = old.rpartition("/")
+            new = f"{folder}/{int(file.partition('-')[0]) + 1:05}-{uuid4()}.metadata.json"
+            Path(new.removeprefix("file://")).write_text(json.dumps(metadata), encoding="utf-8")
+            catalog.execute(
+                "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ? "
+                "WHERE table_namespace = ? AND table_name = ?",
+                (new, old, *here),
+            )
 
     def object_store(self, store: ObjectStore) -> dict[str, str]:
         """With a catalog on the local disk."""

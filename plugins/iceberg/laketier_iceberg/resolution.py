@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.nested import children
-from laketier.spi import CorruptTable
+from laketier.spi import ConfigError, CorruptTable
 from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.metrics import leaves
 from laketier_iceberg.projection import id_of, values_to_bytes
@@ -117,14 +117,8 @@ class Resolution:
 
 def name_mapping(metadata: TableMetadata, where: str) -> Sequence[MappedField] | None:
     """The table's; None where it has none. Raises `CorruptTable` for one that can't be understood."""
-    text = metadata.properties.get(NAME_MAPPING)
-    if text is None:
-        return None
-    from pyiceberg.table.name_mapping import parse_mapping_from_json
-
     try:
-        mapped = parse_mapping_from_json(text).root
-        _check(mapped)
+        return _mapped(metadata.properties)
     except (ValueError, TypeError) as error:
         raise CorruptTable(
             f"the table's property {NAME_MAPPING} can't be understood",
@@ -132,6 +126,29 @@ def name_mapping(metadata: TableMetadata, where: str) -> Sequence[MappedField] |
             why=_reason(error),
             fix="Set it again as Iceberg's specification says; files without field ids can't be read without it.",
         ) from error
+
+
+def refuse_odd_mapping(properties: Mapping[str, str], where: str) -> None:
+    """Raise `ConfigError` for the properties of a new table that nobody could read."""
+    try:
+        _mapped(properties)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"the table property {NAME_MAPPING} can't be understood",
+            where=where,
+            why=_reason(error),
+            fix="Leave it out: laketier's files have field ids. Or write it as Iceberg's specification says.",
+        ) from error
+
+
+def _mapped(properties: Mapping[str, str]) -> Sequence[MappedField] | None:
+    text = properties.get(NAME_MAPPING)
+    if text is None:
+        return None
+    from pyiceberg.table.name_mapping import parse_mapping_from_json
+
+    mapped = parse_mapping_from_json(text).root
+    _check(mapped)
     return mapped
 
 

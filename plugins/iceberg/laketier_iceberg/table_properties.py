@@ -9,7 +9,9 @@ laketier takes these from the catalog's options alone. `refuse_opening` refuses 
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
 
 from laketier.spi import ConfigError
 
@@ -32,6 +34,8 @@ _LEAST = {
     "write.summary.partition-limit": 0,
 }
 """The whole numbers."""
+_PLACES = ("write.data.path", "write.metadata.path")
+"""Where files go. A path that is none would lead to whatever folder a process runs in."""
 _SWITCHES = (
     "commit.manifest-merge.enabled",
     DELETE_OLD_METADATA,
@@ -75,6 +79,9 @@ def check_properties(properties: dict[str, str], where: str, *, unread: Collecti
             property_as_bool(properties, key, False)
         except ValueError as error:
             raise _refused(key, properties[key], where, "true or false") from error
+    for key in _PLACES:
+        if key in properties and not (posixpath.isabs(properties[key]) or urlsplit(properties[key]).scheme):
+            raise _refused(key, properties[key], where, "an absolute path or a URI")
     manifest_codec(properties, where)
 
 

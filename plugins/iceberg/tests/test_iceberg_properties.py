@@ -34,16 +34,19 @@ SWITCHES = [
     "write.object-storage.partitioned-paths",
 ]
 CODEC = "write.avro.compression-codec"
+PLACES = ("write.data.path", "write.metadata.path")
 MORE = pa.field("more", pa.int64())
 BAD = [
     *((key, text) for key, least in NUMBERS.items() for text in (str(least - 1), "5 days", "", "1.5")),
     *((key, "maybe") for key in SWITCHES),
     *((CODEC, text) for text in ("lzma", "")),
+    *((key, text) for key in PLACES for text in ("", "elsewhere", "./rows", "../rows", "~/rows")),
 ]
 GOOD = [
     *((key, str(number)) for key, least in NUMBERS.items() for number in (least, 10**15)),
     *((key, text) for key in SWITCHES for text in ("true", "FALSE", "1")),
     *((CODEC, text) for text in ("gzip", "GZIP", "zstd", "deflate", "uncompressed", "null")),
+    *((key, text) for key in PLACES for text in ("/lake/rows", "file:///lake/rows", "s3://lake/rows")),
     ("what.nobody-reads", "x"),
 ]
 
@@ -53,6 +56,15 @@ def test_what_commits_would_stumble_over_is_refused(key: str, text: str) -> None
     with pytest.raises(ConfigError, match=f"property {key} is {text!r}") as told:
         check_properties({key: text}, "db.t")
     assert (told.value.where, bool(told.value.why), bool(told.value.fix)) == ("db.t", True, True)
+
+
+@pytest.mark.parametrize("text", ["{}", "no JSON", "[1]", ""])
+def test_a_new_table_gets_no_names_that_nobody_can_read(make: Any, text: str) -> None:
+    """It was made, and could not be read."""
+    with pytest.raises(ConfigError, match="name-mapping") as told:
+        make(properties={"schema.name-mapping.default": text})
+    assert told.value.why
+    assert "field ids" in (told.value.fix or "")
 
 
 def test_no_code_that_metadata_names_is_imported() -> None:
