@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import warmed
 from conformance_runs import SUITE, offered
 from laketier.cli.app import main
 from laketier.cli.new_plugin.distribution import Kind, write_distribution
@@ -43,9 +44,9 @@ def suite(project: Path, *words: str) -> tuple[int, str]:
         project.parent / "offers", {"acme-x": "acme_x_lake.plugin"}, {"acme-x": "acme_x_lake.conformance:Harness"}
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(offers), str(project)))}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+    said = project.parent / "said"
+    code = warmed.run(["-q", "-p", "no:cacheprovider", *words], project, environment, said)
+    return code, said.read_text()
 
 
 @pytest.mark.parametrize("kind", ["database"])

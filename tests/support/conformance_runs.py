@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import laketier_conformance
 import laketier_verification.mutants
+import warmed
 
 HERE = Path(__file__).parents[1] / "conformance"
 SUITE = Path(laketier_conformance.__file__).parent
@@ -55,7 +54,7 @@ def suite_in(tmp_path: Path) -> RunSuite:
         names = format.split(",")
         report = tmp_path / ("{format}.json" if len(names) > 1 else "report.json")
         what = [str(SUITE / test) for test in tests] or ["--pyargs", "laketier_conformance"]
-        command = [sys.executable, "-m", "pytest", *what, f"--lake-format={format}", f"--lake-report={report}"]
+        command = [*what, f"--lake-format={format}", f"--lake-report={report}"]
         # Hypothesis takes half a second to say in the summary that there is nothing to say.
         command += ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--lake-lanes=bare", *arguments]
         path = [
@@ -69,11 +68,11 @@ def suite_in(tmp_path: Path) -> RunSuite:
         folder = tmp_path / "elsewhere"
         folder.mkdir(exist_ok=True)
         (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n")
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
-        output = done.stdout + done.stderr
+        code = warmed.run(command, folder, environment, tmp_path / "said")
+        output = (tmp_path / "said").read_text()
         files = {name: Path(str(report).replace("{format}", name)) for name in names}
         reports = {name: json.loads(file.read_text()) if file.exists() else {} for name, file in files.items()}
-        return Run(done.returncode, output, reports[names[0]], reports)
+        return Run(code, output, reports[names[0]], reports)
 
     return run
 
