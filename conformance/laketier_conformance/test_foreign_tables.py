@@ -9,7 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Feature, FeatureNotSupported, RowsChanged, TableNotFound, TablePath, WriteMode
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    FeatureNotSupported,
+    OffsetsExpired,
+    RowsChanged,
+    TableNotFound,
+    TablePath,
+    WriteMode,
+)
 from laketier_conformance import foreign_rows
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.foreign import collect
@@ -111,6 +120,10 @@ def _logged(foreign: Foreign) -> None:
         plan = foreign.table.changes.plan(earliest, start)
         found = less(read_plan(foreign.table.source, plan), before.cast(plan.schema))
         expect(found, [], f"{foreign}: rows that its commits appended, and that it has not")
+    with suppress(RowsChanged, OffsetsExpired):
+        plan = foreign.table.changes.plan(0, start)
+        missing = less(before.cast(plan.schema), read_plan(foreign.table.source, plan))
+        expect(missing, [], f"{foreign}: rows that it has, and that a log of all its versions lacks")
     if not foreign.refuses(APPEND):
         expected.append(foreign.ours())
         foreign.round(0, expected[0])

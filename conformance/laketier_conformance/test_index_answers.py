@@ -340,6 +340,47 @@ def test_a_plan_that_is_stale(texts: Documents, meanwhile: str, harness: Harness
 
 
 @WORDED
+@pytest.mark.parametrize("meanwhile", ["compacted", "overwritten"])
+@pytest.mark.parametrize("mode", [IndexMode.CREATE, IndexMode.APPEND])
+def test_a_plan_that_is_made_again(
+    texts: Documents, mode: IndexMode, meanwhile: str, harness: Harness, unproven: Unproven
+) -> None:
+    """Whose parts are refused, as their rows are others by now, plans again: each row is in the index, and once."""
+    texts.indexer  # noqa: B018 - a format without it refuses here
+    if (meanwhile == "compacted" and harness.compact is None) or (
+        meanwhile == "overwritten" and not texts.table.lake.declares(Feature.OVERWRITE)
+    ):
+        unproven(f"plans that are made again as rows are {meanwhile}", "the format has no hook or no feature for it")
+        return
+    if mode is IndexMode.APPEND:
+        texts.index(2)
+    texts.append(4, range(1000, 1030), range(1030, 1060))
+    plan, built = texts.built(2, mode)
+    if meanwhile == "compacted":
+        foreign.compact(texts.table, harness)
+    else:
+        texts.append(5, range(2000, 2120), range(2120, 2240), mode=WriteMode.OVERWRITE)
+    told = f"an index whose plan ({mode.value}) was made again as rows were {meanwhile}"
+    try:
+        texts.indexer.publish(plan, built)
+    except TableChanged:
+        again = plan
+        with (
+            contextlib.suppress(ConfigError),
+            goes_well(told, but=(ConfigError,)),
+        ):  # of an index that went with its rows
+            again = texts.indexer.replan(plan, built, 2)
+        if again is plan:
+            assert mode is IndexMode.APPEND, f"{told}: the plan was refused"
+            return
+        builder = again.builder.train() if again.builder.needs_training else again.builder
+        with goes_well(told):
+            texts.indexer.publish(again, [builder.build(part) for part in again.parts])
+    _covers(texts, 0, told)
+    _finds_its_words(texts, told)
+
+
+@WORDED
 def test_rounds_beside_builds(texts: Documents, children: Take) -> None:
     """No epoch is lost, and the index covers what was there when it was planned, or more."""
     expect(texts.indexer.indexes(), [], "the indexes of a new table")

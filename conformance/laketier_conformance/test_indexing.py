@@ -33,7 +33,7 @@ from laketier.spi import (
 )
 from laketier_conformance import apart
 from laketier_conformance.documents import kind_of_numbers
-from laketier_conformance.expect import expect, goes_well, refused
+from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.lake import Lake, Table, ids_of
 
 
@@ -143,6 +143,25 @@ def test_a_build_after_one_that_died(table: Table) -> None:
     expect(bool({each.segment for each in again.kept} & set(info.segments)), False, "parts used that are published")
     both = indexer.publish(again, [again.builder.build(part) for part in again.parts])
     expect((both.rows_indexed, both.rows_not_indexed), (15, 0), "rows in and not in an index that was replaced")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_a_build_after_one_of_another_column_that_died(table: Table) -> None:
+    """What that one had finished is of its column, though the index had the same name: nobody goes on from it."""
+    table.append(0)
+    table.append(1)
+    plan, builder = _planned(table)
+    indexer = _indexer(table)
+    other = indexer.plan(replace(plan.spec, column="value"), 2)
+    for part in other.parts:
+        other.builder.build(part)  # and nobody published it
+    told = "an index that was built after a build of another column under its name had died"
+    with goes_well(told):
+        found = indexer.resume(plan, 2)
+        indexer.publish(found, [builder.build(part) for part in found.parts])
+    info = the_one(_indexer(table).indexes(), "the indexes of the table")
+    expect(info.column, "id", f"the column of {told}")
+    _answers(table, told)
 
 
 @pytest.mark.needs(Feature.INDEXING)

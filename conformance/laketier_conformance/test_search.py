@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from laketier.spi import (
     ConfigError,
+    Conflict,
     Feature,
+    FeatureNotSupported,
     Hybrid,
     LakeSearcher,
+    LaketierError,
     Leaf,
     Match,
     MultiMatch,
@@ -25,10 +30,11 @@ from laketier.spi import (
     SnapshotNotFound,
     TableNotFound,
 )
+from laketier_conformance import apart
 from laketier_conformance.documents import ALL, PHRASES, QUERIES, TEXTS, Documents, documents, size_of
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import Lake
+from laketier_conformance.lake import Lake, token
 from laketier_conformance.points import ASKED, ODD, Pointed, same_places
 
 Unproven = Callable[[str, str], None]
@@ -150,6 +156,39 @@ def test_the_best_come_first(texts: Documents) -> None:
 
 
 @WORDED
+def test_many_that_are_equally_good(texts: Documents) -> None:
+    """Of these, too, the first in the table come first, however many more there are, and better ones behind them."""
+    texts.searcher  # noqa: B018 - a format without it refuses here
+    better = {i for i in range(1000, 1240) if i % 5 == 4}
+    for epoch in range(4):
+        ids = range(1000 + 60 * epoch, 1060 + 60 * epoch)
+        rows = [{"id": i, "doc": "quux quux quux" if i in better else "quux zarn brim"} for i in ids]
+        texts.table.publish_arrow([pa.RecordBatch.from_pylist(rows, TEXTS)], token(4 + epoch))
+    texts.index(4)
+    place = {row_id: at for at, row_id in enumerate(texts.order)}
+    rows = texts.searcher.search("quux", k=ALL, columns=["id"]).rows
+    scored = dict(zip(rows["id"].to_pylist(), rows["_score"].to_pylist(), strict=True))
+    expect(set(scored), set(range(1000, 1240)), "the rows that have a word")
+    ranked = sorted(scored, key=lambda i: (-scored[i], place[i]))
+    for k in (1, 10, 47, 48, 49, 50, 60, 100, 200, 239, 240):
+        expect(texts.found("quux", k), ranked[:k], f"the best {k} of 240 rows with two scores")
+
+
+@WORDED
+def test_a_phrase_of_an_index_with_the_formats_own_settings(texts: Documents) -> None:
+    """Such an index need not know where a word stands: then a phrase is refused, and finds no other rows."""
+    texts.index(2, spec=replace(texts.spec, options={}))
+    for query in QUERIES["phrase"]:
+        told = f"{query} is asked of an index with the format's own settings"
+        with goes_well(told):
+            try:
+                found = texts.found(query)
+            except (ConfigError, FeatureNotSupported):
+                continue  # it keeps no places of words, or finds no phrases through them
+        expect(sorted(found), texts.expected(query), f"the rows that {query} finds in such an index")
+
+
+@WORDED
 def test_the_columns_of_an_answer(texts: Documents) -> None:
     """Those that were asked for, in that order, and the score; the rows as the table has them."""
     texts.index(2)
@@ -222,6 +261,43 @@ def test_a_request_that_does_not_fit_is_refused(texts: Documents) -> None:
         lake.storage.catalog().drop_table(texts.table.path)
         with refused(TableNotFound, "a table is searched that was dropped"):
             lake.storage.searcher(info).search("kolt")
+
+
+@WORDED
+def test_a_search_of_damaged_files(texts: Documents, unproven: Unproven) -> None:
+    """Of rows or of an index: the rows are found all the same, or the table is said to be damaged, and never the query
+    to be wrong."""
+    root = Path(texts.table.lake.location)
+    before = texts.table.lake.files()
+    texts.index(2)
+    texts.append(4, range(1000, 1040))
+    right = texts.expected("kolt")
+    files = {name: apart.read(root / name) for name in sorted(texts.table.lake.files())}
+    if not set(files) - before:
+        unproven("searches of damaged files", "a round and an index leave no files in a local folder")
+        return
+    for (name, content), (how, damaged) in itertools.product(files.items(), _DAMAGE.items()):
+        apart.write(root / name, damaged(content))
+        told = f"words are asked of a table whose file {Path(name).name} {how}"
+        try:
+            expect(sorted(texts.found("kolt")), right, f"{told}: the rows that it finds")
+        except (ConfigError, Conflict, TableNotFound) as error:
+            raise AssertionError(f"{told}: expected an error that tells of damage, found {error!r}") from error
+        except LaketierError:
+            pass
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{told}: expected an error of laketier's, found {error!r}") from error
+        finally:
+            apart.write(root / name, content)
+    expect(sorted(texts.found("kolt")), right, "the rows that a search finds after all files were put back")
+
+
+_DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
+    "was cut": lambda content: content[: len(content) // 2],
+    "has other bytes": lambda content: b"\xff\xfe" * (1 + len(content) // 2),
+}
 
 
 # -- vectors --------------------------------------------------------------------------------------------------------

@@ -207,6 +207,22 @@ def test_vectors(lake: Lake, name: str) -> None:
     comes_back_or_is_refused_as_declared(lake, Feature.VECTORS, *VECTORS[name])
 
 
+WITHOUT_NUMBERS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "vector": (pa.list_(pa.float32(), 0), [[], []]),
+    "vector-of-vectors": (pa.list_(pa.list_(pa.float32(), 0), 2), [[[], []]]),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_NUMBERS)
+def test_vectors_without_numbers(lake: Lake, name: str) -> None:
+    """Each is there or is null, and comes back so; or the type is refused, as nobody needs it."""
+    kind, values = WITHOUT_NUMBERS[name]
+    if lake.declares(Feature.VECTORS):
+        comes_back_or_is_refused(lake, kind, values)
+    else:
+        comes_back_or_is_refused_as_declared(lake, Feature.VECTORS, kind, values)
+
+
 def comes_back_or_is_refused_as_declared(lake: Lake, feature: Feature, kind: pa.DataType, values: list[Any]) -> None:
     """A feature about types is refused as such, or as the type that it is."""
     if lake.declares(feature):

@@ -56,9 +56,10 @@ class Ranked:
                 columns=[measure], with_row_id=True, filter=condition, prefilter=True, limit=limit, **given
             ).to_table()
         except lance_errors() as error:
-            text = reason(error)
-            if isinstance(error, ValueError) and "not found" not in text.lower():
-                raise ConfigError("Lance refuses the query", where=self._name, why=text) from error
+            # What pyarrow raises came while Lance read, after it had taken the query: a file is missing or damaged.
+            taken = not isinstance(error, ValueError) or isinstance(error, pa.ArrowException)
+            if not taken and "not found" not in reason(error).lower():
+                raise ConfigError("Lance refuses the query", where=self._name, why=reason(error)) from error
             raise unreadable(self._dataset.uri, error) from error
 
     def rows(self, best: Sequence[tuple[int, float]], schema: pa.Schema) -> pa.Table:

@@ -584,6 +584,8 @@ def test_vectors_are_asked_for_as_many_rows_as_are_wanted() -> None:
     [
         (ValueError("no such thing"), ConfigError, "Lance refuses the query"),
         (ValueError("Not found: x.idx"), CorruptTable, "missing"),
+        (pa.ArrowInvalid("Not found: x.idx"), CorruptTable, "missing"),
+        (pa.ArrowInvalid("file does not appear to be a Lance file"), CorruptTable, "can't be read"),
         (OSError("no such thing"), TableError, "could not read"),
         (KeyError("ours"), KeyError, "ours"),
     ],

@@ -86,6 +86,8 @@ REFUSED: list[pa.DataType] = [
     pa.list_(pa.struct([("x", pa.int32())]), 2),
     pa.list_(INTS, 2),
     pa.list_(pa.float32(), 0),
+    pa.list_(pa.list_(pa.float32(), 0), 2),
+    pa.list_(pa.list_(pa.list_(pa.float32(), 0), 1), 2),
     pa.struct([]),
     pa.map_(pa.string(), pa.int32(), keys_sorted=True),
     pa.dictionary(pa.int32(), pa.string()),

@@ -42,6 +42,7 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("list_view, large_list_view", "refused", "use list"),
     ("decimal of precision > 38", "refused", "DuckDB and others would read it as double: use string"),
     ("decimal of negative scale", "refused", "use scale 0"),
+    ("fixed_size_list of size 0", "refused", "use list: Arrow could not read the file again"),
     ("struct without fields", "refused", "drop the column, or use bool"),
     ("union", "refused", "Parquet has none: use a struct with a field for each type"),
     ("extension types", "refused", "use the storage type"),
@@ -90,6 +91,8 @@ def _refusal(kind: pa.DataType) -> str | None:
         return "decimal of negative scale" if kind.scale < 0 else None
     if pt.is_struct(kind) and kind.num_fields == 0:
         return "struct without fields"
+    if pt.is_fixed_size_list(kind) and kind.list_size == 0:
+        return "fixed_size_list of size 0"
     refused = {
         "null": pt.is_null,
         "date64": pt.is_date64,

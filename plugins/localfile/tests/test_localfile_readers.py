@@ -204,6 +204,7 @@ REFUSED: dict[str, list[pa.DataType]] = {
     "list_view, large_list_view": [pa.list_view(pa.int32()), pa.large_list_view(pa.int32())],
     "decimal of precision > 38": [pa.decimal256(39, 0)],
     "decimal of negative scale": [pa.decimal128(10, -2)],
+    "fixed_size_list of size 0": [pa.list_(pa.float32(), 0), pa.list_(pa.list_(pa.float32(), 0), 2)],
     "struct without fields": [pa.struct([])],
     "union": [pa.dense_union([pa.field("a", pa.int64())]), pa.sparse_union([pa.field("a", pa.int64())])],
     "extension types": [pa.uuid(), pa.json_()],
