@@ -20,21 +20,25 @@ from typing import Any, TextIO
 from laketier.maintenance.orphans import collect_orphans
 from laketier.registry import installed_formats
 from laketier.spi import (
-    AddColumn,
     Conflict,
     LaketierError,
     NotBegun,
-    PartitionField,
     Refused,
-    TableDescriptor,
     TableNotFound,
     Watermark,
-    WidenColumn,
     WriteMode,
     unpack,
 )
 from laketier.tiering import TieringRound
-from laketier_conformance import child_forks, child_indexes, child_looks, child_tasks, lives, search_bounds
+from laketier_conformance import (
+    child_catalog,
+    child_forks,
+    child_indexes,
+    child_looks,
+    child_tasks,
+    lives,
+    search_bounds,
+)
 from laketier_conformance.answer_types import CONTRACT, WRONG, promised, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.contained import contained
@@ -42,7 +46,7 @@ from laketier_conformance.expect import cause_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
-from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, token
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 from laketier_conformance.past import past_of
 from laketier_conformance.seen import seen
 
@@ -175,35 +179,6 @@ def _imports(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:  # noqa: AR
     return {"rows": len(table.ids), "modules": list(sys.modules)}
 
 
-def _create(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
-    catalog = lake.storage.catalog()
-    say(answers, {"ready": True})
-    sys.stdin.readline()
-    path = lake.table(request["table"]).path
-    return {"uuid": catalog.create_table(path, TableDescriptor(SCHEMA)).table_uuid}
-
-
-def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
-    """Add columns, and make others wider, one after the other."""
-    import pyarrow as pa
-
-    path = lake.table(request["table"]).path
-    if request.get("wait"):
-        say(answers, {"ready": True})
-        sys.stdin.readline()
-    catalog, names = lake.storage.catalog(), list[str]()
-    for name in request["columns"]:
-        names = catalog.alter_table(path, [AddColumn(pa.field(name, pa.int64()))]).schema.names
-    for name in request.get("widen", ()):
-        names = catalog.alter_table(path, [WidenColumn(name, pa.int64())]).schema.names
-    return {"columns": names}
-
-
-def _drop(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
-    lake.storage.catalog().drop_table(lake.table(request["table"]).path)
-    return {"dropped": True}
-
-
 def _collect(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Delete all orphans that are there."""
     collected = collect_orphans(lake.storage, lake.table(request["table"]).info, grace=timedelta(0))
@@ -248,34 +223,6 @@ def _finish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     return {"seen": found, "then": then, "after": seen(lake, request["table"])}
 
 
-def _made(lake: Lake, request: dict[str, Any]) -> Table:
-    """The table of a request, partitioned by the columns that it names."""
-    return lake.create(name=request["table"], partition_by=tuple(map(PartitionField, request.get("partition_by", ()))))
-
-
-def _make(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
-    """Create a table, or find it. ``looks``: what a reader finds before, and what is listed."""
-    found: dict[str, Any] = {}
-    if request.get("looks"):
-        found = {"seen": seen(lake, request["table"]), "listed": [*map(str, lake.storage.catalog().list_tables())]}
-    return {**found, "uuid": _made(lake, request).info.table_uuid}
-
-
-def _adopt(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
-    """Make a table of the files that lie there, or find it."""
-    if request.get("wait"):
-        say(answers, {"ready": True})
-        sys.stdin.readline()
-    made = lake.storage.adoption().adopt(lake.table(request["table"]).path)
-    return {"uuid": made.table.table_uuid, "made": int(made.made)}
-
-
-def _fill(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
-    """Create a table, or find it, and append its first epoch."""
-    table = _made(lake, request)
-    return {"outcome": table.append(0).outcome.name}
-
-
 def _recover(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """What is found in a table and in its older snapshots, and what a replay of an epoch then makes of it."""
     table = lake.table(request["table"])
@@ -283,7 +230,7 @@ def _recover(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
         seen, past = table.ids, past_of(table)
     except TableNotFound:
         seen, past = None, []
-    table = _made(lake, request)
+    table = child_catalog.made(lake, request)
     outcome = table.append(request["epoch"]).outcome
     return {"seen": seen, "past": past, "outcome": outcome.value, "after": table.ids}
 
@@ -301,10 +248,10 @@ _REQUESTS = {
     "publish_index": child_indexes.publish_index,
     "index": child_indexes.index,
     "drop_index": child_indexes.drop_index,
-    "make": _make,
-    "fill": _fill,
-    "make_again": _make,
-    "drop": _drop,
+    "make": child_catalog.make,
+    "fill": child_catalog.fill,
+    "make_again": child_catalog.make,
+    "drop": child_catalog.drop,
     "collect": _collect,
     "end": _end,
     "recover": _recover,
@@ -328,9 +275,9 @@ _CONVERSATIONS = {
     "round": _round,
     "rounds": _rounds,
     "documents": child_indexes.documents,
-    "create": _create,
-    "adopt": _adopt,
-    "alter": _alter,
+    "create": child_catalog.create,
+    "adopt": child_catalog.adopt,
+    "alter": child_catalog.alter,
     "finish": _finish,
     "watch": child_looks.watch,
     "stage_slowly": child_tasks.stage_slowly,
