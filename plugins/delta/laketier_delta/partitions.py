@@ -31,7 +31,8 @@ def log_text(value: Any) -> str | None:
 
 def text_of_log(raw: str | None, kind: pa.DataType) -> str | None:
     """A partition value of the log as the core spells it. The protocol reads the empty text as null; an instant
-    without a zone is in UTC, as laketier wrote it before, and as delta-rs writes it. Raises `IncompatibleTable`."""
+    without a zone is in UTC, as laketier wrote it before, as delta-rs writes it, and as the core spells it. Raises
+    `IncompatibleTable`."""
     if not raw:
         return None
     if not pt.is_timestamp(kind):
@@ -50,8 +51,6 @@ def text_of_log(raw: str | None, kind: pa.DataType) -> str | None:
             f"the log has the partition value {raw!r}, which is no time between the years 1 and 9999",
             fix="Read that partition with Spark.",
         ) from error
-    if kind.tz is not None and moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
     return partition_text(moment)
 
 

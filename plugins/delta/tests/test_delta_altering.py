@@ -21,7 +21,7 @@ def test_waits_double_up_to_more_than_a_second(lake: Any, monkeypatch: pytest.Mo
     """So that one of many writers gets its turn, however long their commits take."""
     lake.create()
     waits: list[float] = []
-    monkeypatch.setattr(random, "uniform", lambda least, most: most)
+    monkeypatch.setattr(random, "uniform", lambda least, most: most - least)  # from nothing on
     really, this = time.sleep, threading.get_ident()  # other threads of the process sleep, too
     monkeypatch.setattr(time, "sleep", lambda s: waits.append(s) if threading.get_ident() == this else really(s))
 

@@ -10,6 +10,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from laketier.spi import Conflict, Passthrough
+from laketier_delta import altering
 from laketier_delta.altering import refuse_alone
 from laketier_delta.delta_log import COMMIT_ID, DeltaLog
 from laketier_delta.location import Location
@@ -100,6 +101,13 @@ def test_an_entry_beside_others_stays(tmp_path: Path, others: list[Any]) -> None
         Path(tmp_path, "_delta_log", name).write_bytes(b"{}")
     refuse_alone(Location(str(tmp_path), Passthrough()), 3)
     assert log.commit_info(3) == {}
+
+
+def test_an_entry_right_after_another_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commit asks, and a log may have thousands of entries."""
+    log_of(tmp_path, {}, {})
+    monkeypatch.setattr(altering, "has_log", lambda *_, **__: pytest.fail("the log is listed"))
+    refuse_alone(Location(str(tmp_path), Passthrough()), 1)
 
 
 def test_what_a_handle_holds_is_guessed_by_its_log(lake: Any, support: Any) -> None:

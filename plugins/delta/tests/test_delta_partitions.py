@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -287,3 +288,12 @@ def test_a_task_that_could_not_look_does_not_say_that_the_table_is_gone(lake):
     with pytest.raises(StorageError, match="looking for the table, because too many levels of symbolic links"):
         writer.complete()
     writer.abort()
+
+
+def test_partition_columns_are_in_the_log_and_not_in_the_files(lake, support):
+    lake.create(support.IDS, "v")
+    lake.epoch(0, support.ids(1, 2))
+    found = [(add["partitionValues"]["v"], pq.read_schema(f"{lake.uri}/{unquote(add['path'])}").names)
+             for add in adds(lake)]  # fmt: skip
+    assert sorted(found) == [("v1", ["id"]), ("v2", ["id"])]
+    assert support.values(lake.read(), "v") == ["v1", "v2"]

@@ -10,7 +10,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 
 from laketier.spi import COLLECTOR, Token, WatermarkLost
-from laketier_delta.delta_log import HORIZON
+from laketier_delta.delta_log import HORIZON, DeltaLog
 from laketier_delta.transactions import _NEAREST, transaction_ids
 
 NONE = (None, None, None)
@@ -69,6 +69,17 @@ def test_a_round_asks_the_newest_entries(lake, support, asked):
         committer.publish(committer.open(), [], support.watermark(epoch, "q"))
         assert lake.committer().open().watermark(COLLECTOR) is None
     assert asked == []
+
+
+def test_an_entry_is_read_once_a_look(lake, support, monkeypatch):
+    lake.create()
+    lake.epoch(0)
+    state = lake.committer().open()
+    read: list[int] = []
+    entry = DeltaLog.entry
+    monkeypatch.setattr(DeltaLog, "entry", lambda log, version: read.append(version) or entry(log, version))
+    assert [state.watermark(pipeline) is None for pipeline in ("p", "q", "r", "p")] == [False, True, True, False]
+    assert read == [0], "the newest one was read as the state was opened"
 
 
 def test_an_idle_pipeline_is_found_behind_many_commits(lake, support, asked):
