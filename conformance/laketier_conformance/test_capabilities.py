@@ -170,6 +170,32 @@ def test_a_foreign_rollback_is_noticed(
     assert set(table.ids) <= set(ids_of(0)), "rows after somebody took the table back"
 
 
+@pytest.mark.shows(Feature.ROLLBACK_DETECTION)
+def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
+    plugin: LakeStoragePlugin, harness: Harness, table: Table, unproven: Callable[[str, str], None]
+) -> None:
+    """What tells of it may be behind commits of other pipelines by the time that the one whose rows are gone looks: it
+    stays refused. Whether others may write by then is the format's to say."""
+    if not support_of(plugin.features, Feature.ROLLBACK_DETECTION).full:
+        return
+    if harness.roll_back is None:
+        unproven("rollbacks behind rounds of others", "the format's harness has no roll_back")
+        return
+    first = table.append(0).snapshot_id
+    table.append(1)
+    foreign.roll_back(table, harness, first, ids_of(0))
+    came: list[int] = []
+    for number in range(3):
+        with suppress(RolledBack, WatermarkLost):
+            table.append(0, ids_of(number + 2), pipeline=f"another-{number}")
+            came += ids_of(number + 2)
+        for epoch in (1, 2):
+            doing = f"epoch {epoch} is published after somebody took the table back, and others came after that"
+            with refused((RolledBack, WatermarkLost), doing):
+                table.append(epoch)
+    expect(table.ids, sorted([*ids_of(0), *came]), "rows after somebody took the table back, and others wrote")
+
+
 def test_lines_for_people_read_the_table(lake: Lake, unproven: Callable[[str, str], None]) -> None:
     """What a plugin says of how to open a table elsewhere is run as it stands, where that tool is installed: of two
     tables each line gives the rows of its own. Each tool has a process of its own."""
