@@ -131,7 +131,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 def _fits_vector(kind: pa.DataType) -> bool:
     if pt.is_fixed_size_list(kind):
-        return kind.list_size > 0 and _fits_vector(kind.value_type)
+        return _fits_vector(kind.value_type)
     return (
         pt.is_boolean(kind)
         or pt.is_integer(kind)
