@@ -275,7 +275,8 @@ def test_buckets_of_each_type(lake: Lake, name: str, unproven: Callable[[str, st
 
 def _bucketed(lake: Lake, rows: pa.RecordBatch, buckets: BucketSpec, *, whole: bool = True) -> Table:
     table = lake.create(rows.schema, f"db.{buckets.function}", buckets=buckets)
-    table.publish_arrow([rows], token(0))
+    staged = table.stage_arrow([rows])
+    table.commit([staged], token(0))
     expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a table with buckets")
     assigner = assigner_for(TableDescriptor(rows.schema, buckets=buckets))
     source = table.source
@@ -287,4 +288,6 @@ def _bucketed(lake: Lake, rows: pa.RecordBatch, buckets: BucketSpec, *, whole: b
             found.add(split.bucket)
     if whole:
         expect(found, {0, 1, 2, 3}, "the buckets that have rows")
+    told_of = {file.bucket for file in staged.files}
+    expect(told_of, set(assigner.assign(rows).to_pylist()), "the buckets that a task tells of its files")
     return table
