@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from laketier.spi import AddColumn, FeatureNotSupported, OutsideTable, TablePath
+from laketier.spi import AddColumn, FeatureNotSupported, OutsideTable, Passthrough, TableNotFound, TablePath
 from laketier_conformance.outside import everything, touched
 from laketier_iceberg import neighbours
 from laketier_iceberg.locations import Below
-from laketier_iceberg.removal import delete_old_metadata
+from laketier_iceberg.options import IcebergOptions
+from laketier_iceberg.removal import delete_old_metadata, drop
 
 EVER = 1 << 53
 
@@ -120,6 +122,29 @@ def test_a_drop_leaves_the_files_where_the_table_says_so(events: Any, caplog: py
     assert [mark.rpartition(".")[2] for mark in marks] == ["dropped"]
     assert "gc.enabled is false" in caplog.text
     assert events.storage.catalog().create_table(events.info.path, events.info.descriptor).snapshot_id is None
+
+
+def test_a_drop_that_leaves_the_files_reads_none_of_them(make: Any, tmp_path: Path) -> None:
+    """Those that others keep may be gone already."""
+    theirs = IcebergOptions(catalog=Passthrough({"type": "sql", "uri": f"sqlite:///{tmp_path}/theirs.db"}))
+    events = make(options=theirs, properties={"gc.enabled": "false"})
+    events.round(events.token(0), events.batch(0, 10))
+    Path(events.table().current_snapshot().manifest_list.removeprefix("file://")).unlink()
+    before = everything(Path(events.info.location))
+    events.storage.catalog().drop_table(events.info.path)
+    assert touched(before, everything(Path(events.info.location))) == []
+    with pytest.raises(TableNotFound):
+        events.storage.catalog().load_table(events.info.path)
+
+
+def test_the_server_drops_a_table_of_its_own(events: Any) -> None:
+    """It knows what lies where, and takes the table out of its list."""
+    asked: list[tuple[str, ...]] = []
+    server: Any = SimpleNamespace(purge_table=asked.append)
+    before = everything(Path(events.info.location))
+    drop(server, events.table(), own_folder=None)
+    assert asked == [("db", "events")]
+    assert touched(before, everything(Path(events.info.location))) == []
 
 
 def test_neighbours_are_looked_for_without_loading_tables(

@@ -34,15 +34,17 @@ from laketier.spi import (
 )
 from laketier_iceberg import committer as committing
 from laketier_iceberg import files as storing
+from laketier_iceberg import unread
 from laketier_iceberg.checkup import _moment
 from laketier_iceberg.committer import IcebergState
-from laketier_iceberg.connection import CatalogSettings, _file_identity, _opened, naming_catalog_errors
+from laketier_iceberg.connection import CatalogSettings, _file_identity, _opened, connect, naming_catalog_errors
 from laketier_iceberg.files import Files
 from laketier_iceberg.live_files import _number
 from laketier_iceberg.manifests import naming_damaged_manifests
 from laketier_iceberg.metrics import leaves
 from laketier_iceberg.partitions import PartitionPlan, from_json
 from laketier_iceberg.pointer import metadata_bytes
+from laketier_iceberg.reader import _names
 from laketier_iceberg.stored import document, metadata_file, metadata_files
 from laketier_iceberg.types import to_arrow, to_iceberg
 from laketier_iceberg.unread import _unknown, is_unreadable, refusal
@@ -77,6 +79,35 @@ def test_of_a_server_s_table_the_error_tells_what_is_the_matter(text: str, kind:
     assert type(told) is kind
     assert "db.events in w" in str(told)
     assert "\n" not in str(told)
+
+
+@pytest.mark.parametrize("error", [PermissionError("x"), ValueError("x"), EOFError("x"), RecursionError("x")])
+def test_what_can_not_be_read_once_more_tells_nothing_new(
+    events: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(unread, "document", lambda *_: raises(error))
+    told = refusal(KeyError("location"), connect(events.storage._settings), PATH, "w")
+    assert type(told) is CorruptTable
+    assert "KeyError: 'location'" in str(told)
+
+
+def test_memory_that_ends_is_no_damage(events: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread, "document", lambda *_: raises(MemoryError()))
+    with pytest.raises(MemoryError):
+        refusal(KeyError("location"), connect(events.storage._settings), PATH, "w")
+
+
+def raises(error: Exception) -> None:
+    raise error
+
+
+def test_of_two_columns_of_one_name_in_a_file_nobody_knows_which_is_meant() -> None:
+    """The Parquet reader knows columns by names alone. One that nobody asks for does no harm."""
+    there = [pa.field("a", pa.int64()), pa.field("b", pa.int64()), pa.field("a", pa.string())]
+    assert _names(there, {1}, "f.parquet") == ["b"]
+    with pytest.raises(CorruptTable, match="two columns with the name 'a'") as told:
+        _names(there, {0, 1}, "f.parquet")
+    assert (told.value.where, bool(told.value.fix)) == ("f.parquet", True)
 
 
 INT = {"id": 1, "name": "a", "type": "int", "required": False}

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     CorruptTable,
     FeatureNotSupported,
     Leaf,
@@ -491,3 +492,14 @@ def test_values_inside_of_maps_and_lists_are_promoted_and_nothing_else_is() -> N
         assert found.type == new
         assert found.to_pylist() == array.to_pylist()
     assert promoted(pa.array([1]), pa.bool_()) is None
+
+
+def test_a_change_of_columns_leaves_what_names_the_others_had(events: Any) -> None:
+    """A mapping of another tool's may lack a column's name of today: files without ids have it under another one."""
+    mapping = '[{"field-id": 1, "names": ["x"]}, {"field-id": 2, "names": ["s"]}]'
+    with events.table().transaction() as change:
+        change.set_properties({NAME_MAPPING: mapping})
+    events.storage.catalog().alter_table(events.info.path, [AddColumn(pa.field("new", pa.int64()))])
+    found = json.loads(events.table().metadata.properties[NAME_MAPPING])
+    names = {each["field-id"]: each["names"] for each in found}
+    assert names == {1: ["x"], 2: ["s"], 3: ["new"]}
