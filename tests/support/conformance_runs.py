@@ -55,8 +55,10 @@ def suite_in(tmp_path: Path) -> RunSuite:
         report = tmp_path / ("{format}.json" if len(names) > 1 else "report.json")
         what = [str(SUITE / test) for test in tests] or ["--pyargs", "laketier_conformance"]
         command = [*what, f"--lake-format={format}", f"--lake-report={report}"]
-        # Hypothesis takes half a second to say in the summary that there is nothing to say.
-        command += ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--lake-lanes=bare", *arguments]
+        # Hypothesis takes half a second to say in the summary that there is nothing to say, and the suite has no
+        # coroutines.
+        command += ["-q", *(f"-pno:{name}" for name in ("cacheprovider", "hypothesispytest", "anyio"))]
+        command += ["--lake-lanes=bare", *arguments]
         path = [
             str(offered(tmp_path / "offers", offers or {}, harnesses or {})),
             str(HERE / "wrong_plugins"),

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import warmed
 from conformance_runs import SUITE, offered
 from laketier.cli.new_plugin.distribution import Kind, write_distribution
 from laketier.cli.new_plugin.names import names_of
@@ -49,14 +49,14 @@ def outcomes(kind: str, tests: Iterable[str], folder: Path) -> tuple[dict[str, s
     project, _ = write_distribution(names_of("acme-x"), Kind(kind), folder)
     offers = offered(folder / "offers", {"acme-x": "acme_x_lake.plugin"}, {"acme-x": "acme_x_lake.conformance:Harness"})
     report = folder / "report.json"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+    command = ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
     command += ["--lake-format=acme-x", "--lake-lanes=bare", "--lake-steps=1", f"--lake-report={report}"]
     path = [str(offers), str(project), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     words = [*command, *(str(SUITE / test) for test in tests)]
-    done = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    warmed.run(words, project, environment, folder / "said")
     results = json.loads(report.read_text(encoding="utf-8"))["results"] if report.exists() else {}
-    return {name: str(result["outcome"]) for name, result in results.items()}, done.stdout + done.stderr
+    return {name: str(result["outcome"]) for name, result in results.items()}, (folder / "said").read_text()
 
 
 def failed(found: Mapping[str, str]) -> dict[str, str]:
