@@ -28,6 +28,7 @@ from laketier.spi import (
     WriteMode,
 )
 from laketier.tiering import RoundOutcome
+from laketier_conformance import apart
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, ids_of, name_of, token
@@ -53,7 +54,7 @@ def _lying(lake: Lake) -> LyingFiles:
 def test_files_become_a_table(lake: Lake) -> None:
     """Its rows are theirs, and they stay as they are. What is none of them is told by its name."""
     lying = _lying(lake)
-    (lying.folder / NOTES).write_text("to be kept")
+    apart.write(lying.folder / NOTES, b"to be kept")
     before, size = lying.everything(), sum(path.stat().st_size for path in lying.folder.glob("*.parquet"))
     seen: list[tuple[int, int]] = []
     made = lying.adopt(on_progress=lambda done, of: seen.append((done, of)))
@@ -120,7 +121,7 @@ def test_a_collection_takes_nothing_of_others(lake: Lake) -> None:
     """Old files of others lay there before, and came later, of the very kind that the table is made of. None of them
     is an orphan: somebody put it there, and may want it back."""
     lying = _lying(lake)
-    (lying.folder / NOTES).write_text("to be kept")
+    apart.write(lying.folder / NOTES, b"to be kept")
     lying.adopt()
     lying.put("later.parquet", ids_of(LATER))
     lying.put("below/later.parquet", ids_of(LATEST))
@@ -150,7 +151,7 @@ def test_a_folder_without_rows(lake: Lake) -> None:
     lying = LyingFiles.of(lake)
     errors = (IncompatibleData, IncompatibleTable, TableNotFound)
     lying.refuses(errors, "a table is made of an empty folder")
-    (lying.folder / NOTES).write_text("no rows")
+    apart.write(lying.folder / NOTES, b"no rows")
     lying.refuses(errors, "a table is made of a folder without data files")
 
 
@@ -180,7 +181,7 @@ def test_a_table_of_others_is_not_taken_for_files(lake: Lake, mark: str) -> None
     """Which of its files count only its own metadata tells."""
     lying = _lying(lake)
     (lying.folder / mark).parent.mkdir()
-    (lying.folder / mark).write_text("{}")
+    apart.write(lying.folder / mark, b"{}")
     lying.refuses((IncompatibleTable, CorruptTable), f"a table is made of a folder with {mark}")
 
 
@@ -211,7 +212,7 @@ def test_a_column_that_some_files_lack(lake: Lake) -> None:
 def test_a_file_that_is_none(lake: Lake, text: bytes) -> None:
     """Its rows would be missing without a word."""
     lying = _lying(lake)
-    (lying.folder / "broken.parquet").write_bytes(text)
+    apart.write(lying.folder / "broken.parquet", text)
     lying.refuses((IncompatibleData, CorruptTable), "a table is made of files of which one can't be read")
 
 
