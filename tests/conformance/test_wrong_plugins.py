@@ -19,6 +19,8 @@ from laketier_verification.postgresql import binaries
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import conformance_pages
 
+pytestmark = pytest.mark.timeout(7200)  # the first test waits for the run in which all of them are caught
+
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = (
     "test_answers.py::",
