@@ -47,8 +47,7 @@ from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
-from laketier_conformance.past import past_of
-from laketier_conformance.seen import seen
+from laketier_conformance.seen import past_of, seen
 
 
 def make_ready() -> None:

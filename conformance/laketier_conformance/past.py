@@ -9,23 +9,11 @@ import pytest
 from laketier.spi import Feature, OffsetsExpired, SnapshotNotFound
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, read_plan
+from laketier_conformance.seen import MOST, ids_in
 
-_MOST = 100
 _OLDEST, _NEWEST = 3, 2
 """So many of the listed snapshots are read: what goes too early is of the oldest ones, or of the one before the newest.
 """
-
-
-def past_of(table: Table) -> list[list[int]]:
-    """The ids in each snapshot that can be read, the newest first; nothing where older ones can't."""
-    if not table.lake.declares(Feature.HISTORY, Feature.TIME_TRAVEL):
-        return []
-    snapshots = [each.snapshot_id for each in table.history.snapshots(_MOST)]
-    return [_ids(table, each) for each in snapshots]
-
-
-def _ids(table: Table, snapshot: int | None) -> list[int]:
-    return sorted(table.read(columns=("id",), snapshot_id=snapshot)["id"].to_pylist())
 
 
 @dataclass(frozen=True)
@@ -41,7 +29,7 @@ class Past:
         table = self.lake.table(self.name)
         for each in self._listed(table):
             if each not in self.known:
-                self.known[each] = _ids(table, each)
+                self.known[each] = ids_in(table, each)
 
     def is_whole(self, happened: str) -> None:
         """Each snapshot that is listed has the rows that it had, or is refused as one that ended; and the changes that
@@ -55,12 +43,12 @@ class Past:
     def _listed(self, table: Table) -> list[int]:
         if not self.lake.declares(Feature.HISTORY, Feature.TIME_TRAVEL):
             return []
-        listed = [line.snapshot_id for line in table.history.snapshots(_MOST)]
+        listed = [line.snapshot_id for line in table.history.snapshots(MOST)]
         return [*dict.fromkeys([*listed[:_NEWEST], *listed[-_OLDEST:]])]
 
     def _has_its_rows(self, table: Table, snapshot: int, happened: str) -> None:
         try:
-            found = _ids(table, snapshot)
+            found = ids_in(table, snapshot)
         except SnapshotNotFound:
             return
         except Exception as error:  # noqa: BLE001 - reported

@@ -10,6 +10,9 @@ from laketier_conformance.lake import Lake, Table
 Seen = dict[str, Any] | None
 """The columns and the rows of a table, as JSON has them; None where there is no table."""
 
+MOST = 100
+"""So many snapshots of a history are asked for."""
+
 
 def seen(lake: Lake, name: str) -> Seen:
     """What a reader finds in a table of `SCHEMA`, from a fresh handle. Where it has indexes these, too, and what a
@@ -38,3 +41,15 @@ def _indexed(table: Table) -> dict[str, Any]:
     told = [[each.name, each.rows_indexed, each.rows_not_indexed] for each in indexes]
     found = table.read(columns=("id",), filters=(Leaf("id", Op.GE, 1),))["id"].to_pylist()
     return {"indexes": told, "found": sorted(found)}
+
+
+def past_of(table: Table) -> list[list[int]]:
+    """The ids in each snapshot that can be read, the newest first; nothing where older ones can't."""
+    if not table.lake.declares(Feature.HISTORY, Feature.TIME_TRAVEL):
+        return []
+    return [ids_in(table, each.snapshot_id) for each in table.history.snapshots(MOST)]
+
+
+def ids_in(table: Table, snapshot: int | None) -> list[int]:
+    """The ids in a snapshot, sorted."""
+    return sorted(table.read(columns=("id",), snapshot_id=snapshot)["id"].to_pylist())

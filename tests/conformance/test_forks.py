@@ -51,6 +51,13 @@ def test_a_fork_dies_alone_and_how_is_known(lake: Lake, forks: Forks) -> None:
     assert lake.table("db.t").ids == ids_of(0)
 
 
+def test_another_process_imports_no_pytest() -> None:
+    """It is as an application's own, and begins sooner."""
+    code = "import sys, laketier_conformance.child; print('pytest' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n", run.stderr
+
+
 def test_a_fork_is_as_an_interpreter_would_be(forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has the environment of its time, its arguments, and libraries that bear no fork to itself."""
     (tmp_path / "bears_none.py").write_text("")
