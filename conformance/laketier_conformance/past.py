@@ -24,12 +24,12 @@ class Past:
     name: str
     known: dict[int, list[int]] = field(default_factory=dict)
 
-    def note(self) -> None:
-        """Keep in mind what is there before something is done."""
+    def note(self, happened: str) -> None:
+        """Keep in mind what is there before something is done. ``happened``, for messages: what was done before."""
         table = self.lake.table(self.name)
         for each in self._listed(table):
             if each not in self.known:
-                self.known[each] = ids_in(table, each)
+                self._has_its_rows(table, each, happened)
 
     def is_whole(self, happened: str) -> None:
         """Each snapshot that is listed has the rows that it had, or is refused as one that ended; and the changes that

@@ -97,7 +97,7 @@ def test_an_operation_is_cut_off(
     for decided, at, how in _cut_off(cuts, whole, some, operation):
         asked = Asked.of(operation, lake, next(numbers))
         if operation.takes_away:
-            past.note()
+            past.note(f"{operation.name}, done as a whole or cut off")
         disk = cuts.restart() if decided == errno.EIO else None
         run = cuts.runs.run(at=at, decided=decided, disk=disk, **how, **asked.request)
         told = cuts.runs.told(run, happened_to(run, decided))

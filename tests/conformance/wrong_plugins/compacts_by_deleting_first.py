@@ -11,7 +11,7 @@ from laketier.registry import hookimpl
 from laketier.tiering import TieringRound
 
 CAUGHT_BY = "test_operations.py::test_an_operation_is_cut_off[compact]"
-SAYS = "compact, killed before step"
+SAYS = "compact, done as a whole or cut off: snapshot 2 is listed, and can't be read"
 
 
 class Harness:
