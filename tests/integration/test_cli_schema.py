@@ -94,7 +94,9 @@ def test_adopt_lose_and_rebuild(tmp_path: Path) -> None:
     put(folder / "day=2026-01-01" / "a.parquet", id=[1, 2])
     made = call("adopt", folder, "-f", "localfile", "--partitions")
     assert (made["rows"], made["made"], made["partitioned by"]) == (2, True, ["day"])
-    assert call("adopt", folder, "-f", "localfile")["made"] is False
+    assert call("adopt", folder, "-f", "localfile", "--partitions")["made"] is False
+    done = runner.invoke(app, ["adopt", str(folder), "-f", "localfile"])
+    assert isinstance(done.exception, IncompatibleTable), "the table that is there is another one"
     words = ["db.t", "-f", "localfile", "-w", str(tmp_path / "lake")]
     done = runner.invoke(app, ["schema", "rebuild", *words, "--yes"])
     assert isinstance(done.exception, IncompatibleTable)

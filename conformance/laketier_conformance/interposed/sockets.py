@@ -23,8 +23,8 @@ _ANSWER_SECONDS = 0.5
 """For so long an answer is waited for. A part of a request has none."""
 _LOOK_SECONDS, _LOOKS = 0.1, 100
 """And longer while another thread of this process works, as a server of a harness may be one: on a slow machine."""
-_WORKS_SECONDS = 0.001
-"""Of a processor, in that time."""
+_WORKS_SECONDS = 0.02
+"""Of a processor, in that time. A thread that only polls takes less."""
 
 
 def taken(pid: int, descriptor: int) -> int:
