@@ -25,7 +25,9 @@ LITTLE_STILL_SECONDS = 0.1
 _STILL_WORKS_SECONDS = 0.03
 """Of a processor, in that time: one that polls for a lock needs less, one that works for its answer more."""
 _STILL_LOOKS = 10
-"""At most so many: one that polls for a lock without a pause works, too, and never has an answer."""
+_ROUND_SECONDS = 0.5
+"""Of a processor, in all, however slow it is: one that asks for a lock again and again works, too, and gives up after
+some time. A round needs less."""
 _SERVED = "laketier_conformance.child"
 
 
@@ -90,12 +92,13 @@ class Child:
     def answers_or_waits(self, seconds: float = STILL_SECONDS) -> bool:
         """Whether it has said something, or ended. It is waited for while it works, which takes long on a slow machine;
         one that does nothing for so many seconds waits for a lock, which may be that of who asks."""
-        spent = _processor_seconds(self._process.pid)
+        begun = spent = _processor_seconds(self._process.pid)
         for _ in range(_STILL_LOOKS):
             if self.answers_within(seconds):
                 return True
             before, spent = spent, _processor_seconds(self._process.pid)
-            if spent - before < _STILL_WORKS_SECONDS and not _wants_a_processor(self._process.pid):
+            is_still = spent - before < _STILL_WORKS_SECONDS and not _wants_a_processor(self._process.pid)
+            if is_still or spent - begun > _ROUND_SECONDS:
                 break
         return False
 
