@@ -9,11 +9,10 @@ laketier takes these from the catalog's options alone. `refuse_opening` refuses 
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Collection, Mapping
-from urllib.parse import urlsplit
 
 from laketier.spi import ConfigError
+from laketier_iceberg.locations import split
 
 TARGET_FILE_SIZE = "write.target-file-size-bytes"
 MAX_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
@@ -80,7 +79,8 @@ def check_properties(properties: dict[str, str], where: str, *, unread: Collecti
         except ValueError as error:
             raise _refused(key, properties[key], where, "true or false") from error
     for key in _PLACES:
-        if key in properties and not (posixpath.isabs(properties[key]) or urlsplit(properties[key]).scheme):
+        parts = split(properties.get(key, "/"))
+        if not (parts.authority or parts.path.startswith("/")):
             raise _refused(key, properties[key], where, "an absolute path or a URI")
     manifest_codec(properties, where)
 

@@ -40,13 +40,21 @@ BAD = [
     *((key, text) for key, least in NUMBERS.items() for text in (str(least - 1), "5 days", "", "1.5")),
     *((key, "maybe") for key in SWITCHES),
     *((CODEC, text) for text in ("lzma", "")),
-    *((key, text) for key in PLACES for text in ("", "elsewhere", "./rows", "../rows", "~/rows")),
+    *(
+        (key, text)
+        for key in PLACES
+        for text in ("", "elsewhere", "./rows", "../rows", "~/rows", "file:rows", "s3:rows")
+    ),
 ]
 GOOD = [
     *((key, str(number)) for key, least in NUMBERS.items() for number in (least, 10**15)),
     *((key, text) for key in SWITCHES for text in ("true", "FALSE", "1")),
     *((CODEC, text) for text in ("gzip", "GZIP", "zstd", "deflate", "uncompressed", "null")),
-    *((key, text) for key in PLACES for text in ("/lake/rows", "file:///lake/rows", "s3://lake/rows")),
+    *(
+        (key, text)
+        for key in PLACES
+        for text in ("/lake/rows", "file:/lake/rows", "file:///lake/rows", "s3://lake/rows", "http://[x/rows")
+    ),
     ("what.nobody-reads", "x"),
 ]
 
