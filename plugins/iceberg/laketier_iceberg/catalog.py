@@ -42,7 +42,13 @@ from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping, refuse_odd_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.stored import metadata_files
-from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties, refuse_opening
+from laketier_iceberg.table_properties import (
+    EXPIRY,
+    TARGET_FILE_SIZE,
+    check_properties,
+    refuse_opening,
+    refuse_unopened,
+)
 from laketier_iceberg.types import check_types, to_arrow, to_iceberg, type_to_iceberg, without_ids
 from laketier_iceberg.unread import is_unreadable, refusal
 
@@ -101,6 +107,7 @@ class IcebergCatalog(LakeCatalog):
 
     def _made(self, path: TablePath, descriptor: TableDescriptor, schema: Schema) -> TableInfo:
         from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+        from pyiceberg.io import load_file_io
 
         properties, fields = _properties(descriptor), fields_of(descriptor)
         check_properties(properties, str(path))
@@ -112,6 +119,8 @@ class IcebergCatalog(LakeCatalog):
         except TableNotFound:
             self._refuse_foreign_folder(path)
         catalog = connect(self._settings)  # makes an embedded one, which must not hide that it was lost
+        if self._settings.embedded:  # a server may give credentials for a place, and for each another one
+            refuse_unopened(properties, load_file_io(catalog.properties), str(path))
         try:
             if not catalog.namespace_exists((path.database,)):
                 catalog.create_namespace((path.database,))
@@ -160,6 +169,7 @@ class IcebergCatalog(LakeCatalog):
                 return info
             name_mapping(table.metadata, str(path))  # which the update has to follow
             check_properties(table.metadata.properties, str(path), unread=(TARGET_FILE_SIZE, *EXPIRY))
+            refuse_unopened(table.metadata.properties, table.io, str(path))
             try:
                 with schema_change(table) as update:
                     for old, new in zip(info.schema, after, strict=True):

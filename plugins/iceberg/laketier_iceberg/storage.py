@@ -36,7 +36,7 @@ from laketier_iceberg.metrics import metrics_properties
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.partitions import PartitionPlan
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, fields_of, named_fields
-from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties
+from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties, refuse_unopened
 from laketier_iceberg.writer import IcebergWriter, WriterPlan
 
 if TYPE_CHECKING:
@@ -171,6 +171,7 @@ def _refuse_unwritable(table: TableInfo, loaded: Table, options: IcebergOptions)
     unread = [] if options.expire_in_commit else list(EXPIRY)
     unread += [] if options.target_file_bytes is None else [TARGET_FILE_SIZE]
     check_properties(loaded.metadata.properties, str(table.path), unread=unread)
+    refuse_unopened(loaded.metadata.properties, loaded.io, str(table.path))
     if any(str(field.transform) == "void" for field in loaded.spec().fields):
         raise FeatureNotSupported(
             Feature.PARTITION_TRANSFORMS.value,

@@ -10,9 +10,13 @@ laketier takes these from the catalog's options alone. `refuse_opening` refuses 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from laketier.spi import ConfigError
 from laketier_iceberg.locations import split
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
 
 TARGET_FILE_SIZE = "write.target-file-size-bytes"
 MAX_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
@@ -83,6 +87,18 @@ def check_properties(properties: dict[str, str], where: str, *, unread: Collecti
         if not (parts.authority or parts.path.startswith("/")):
             raise _refused(key, properties[key], where, "an absolute path or a URI")
     manifest_codec(properties, where)
+
+
+def refuse_unopened(properties: Mapping[str, str], io: FileIO, where: str) -> None:
+    """Raise `ConfigError` for a place of table ``where`` at which its FileIO opens no file. Asks no store."""
+    for key in _PLACES:
+        text = properties.get(key)
+        if text is None:
+            continue
+        try:
+            io.new_output(f"{text}/any")
+        except ValueError as error:
+            raise _refused(key, text, where, "where the FileIO of the catalog can open files") from error
 
 
 def refuse_opening(properties: Mapping[str, str], where: str) -> None:

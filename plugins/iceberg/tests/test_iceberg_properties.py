@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,14 @@ def test_what_commits_would_stumble_over_is_refused(key: str, text: str) -> None
     with pytest.raises(ConfigError, match=f"property {key} is {text!r}") as told:
         check_properties({key: text}, "db.t")
     assert (told.value.where, bool(told.value.why), bool(told.value.fix)) == ("db.t", True, True)
+
+
+@pytest.mark.parametrize("key", PLACES)
+@pytest.mark.parametrize("text", ["http://[x", "odd://x"])
+def test_a_place_where_no_file_can_be_opened(make: Any, key: str, text: str) -> None:
+    """It was an error of Python's, in a task or once the data was written."""
+    with pytest.raises(ConfigError, match=re.escape(f"{key} is {text!r}")):
+        make(properties={key: text})
 
 
 @pytest.mark.parametrize("text", ["{}", "no JSON", "[1]", ""])
