@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from laketier.spi import AdoptedTable, Feature, TablePath
 from laketier_conformance.expect import NotShown, expect, refused
 from laketier_conformance.lake import Lake, Table, batch
-from laketier_conformance.outside import everything, local_folder, sibling
+from laketier_conformance.outside import everything, local_folder, sibling, touched
 
 BESIDE = "beside"
 
@@ -78,24 +78,14 @@ class LyingFiles:
 
     def everything(self) -> Mapping[str, object]:
         """All that lies in the folder."""
-        return everything(self.folder)
+        return {path: state for path, state in everything(self.folder).items() if path != str(self.folder)}
 
     def stays(self, before: Mapping[str, object], after: str) -> None:
         """The folder is as it was, names and dates and sizes. ``after`` says what was done."""
-        now = self.everything()
-        changed = sorted(
-            str(Path(path).relative_to(self.folder))
-            for path in {*before, *now}
-            if path != str(self.folder) and before.get(path) != now.get(path)
-        )
-        expect(changed, [], f"what is new, gone or other in the folder after {after}")
+        expect(touched(before, self.everything()), [], f"what is new, gone or other in the folder after {after}")
 
     def keeps(self, before: Mapping[str, object], after: str) -> None:
         """Each file that lay there does so now, and nobody wrote to it. Metadata may have come."""
-        now = self.everything()
-        changed = sorted(
-            str(Path(path).relative_to(self.folder))
-            for path, state in before.items()
-            if Path(path).suffix and now.get(path) != state
-        )
-        expect(changed, [], f"files of others that are gone or other after {after}")
+        files = {path: state for path, state in before.items() if Path(path).suffix}
+        now = {path: state for path, state in self.everything().items() if path in files}
+        expect(touched(files, now), [], f"files of others that are gone or other after {after}")

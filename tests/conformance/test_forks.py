@@ -199,11 +199,9 @@ def test_a_process_that_works_is_waited_for(
 
 
 @only_linux
-@pytest.mark.parametrize(
-    ("program", "answers", "looks"), [(WAITS, False, 1000), (ENDS, True, 1000), (WORKS, False, 1000)]
-)
+@pytest.mark.parametrize(("program", "answers"), [(WAITS, False), (ENDS, True), (WORKS, False)])
 def test_a_process_is_waited_for_until_it_waits_itself(
-    program: str, answers: bool, looks: int, monkeypatch: pytest.MonkeyPatch
+    program: str, answers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one does that others keep out by a lock. One that works for longer than a look takes is no such process, and
     one that looks for the lock without a pause can't be told from it: it is waited for no longer than a round takes."""
