@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from laketier.spi import Feature, Leaf, Op, TableNotFound
+from laketier.spi import Feature, LakeChanges, Leaf, Op, TableNotFound
 from laketier_conformance.lake import Lake, Table
 
 Seen = dict[str, Any] | None
@@ -53,3 +53,10 @@ def past_of(table: Table) -> list[list[int]]:
 def ids_in(table: Table, snapshot: int | None) -> list[int]:
     """The ids in a snapshot, sorted."""
     return sorted(table.read(columns=("id",), snapshot_id=snapshot)["id"].to_pylist())
+
+
+def ids_at(table: Table, changes: LakeChanges, version: int) -> list[int]:
+    """The ids in the snapshot that a table had at a version, sorted; nothing where it had none yet. Raises
+    `SnapshotNotFound`, whether the version or its snapshot is not there."""
+    snapshot = changes.snapshot_at(version)
+    return [] if snapshot is None else ids_in(table, snapshot)

@@ -25,6 +25,7 @@ from laketier_conformance.altered import LARGE, NARROW, RENAME, SMALL, WIDEN
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.seen import ids_at
 
 EPOCHS = 4
 
@@ -84,6 +85,25 @@ def test_the_bounds_are_readable(table: Table) -> None:
     for start, end in ((-1, 1), (2, 2)):
         with refused(SnapshotNotFound, f"a range to {end} versions beyond the latest is planned, from {start} beyond"):
             table.changes.plan(bounds.latest + start, bounds.latest + end)
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.TIME_TRAVEL)
+def test_each_version_has_its_snapshot(table: Table) -> None:
+    """Who begins to follow a table reads the snapshot of a version first. None says that there was nothing to read, and
+    a version that nobody has made yet is no other one."""
+    marks = [table.latest]
+    for epoch in range(3):
+        table.append(epoch)
+        marks.append(table.latest)
+    changes = table.changes
+    if marks[0]:
+        expect(ids_at(table, changes, marks[0] - 1), [], "rows of the version before the first rows")
+    for epochs, end in enumerate(marks[1:], start=1):
+        wanted = [i for epoch in range(epochs) for i in ids_of(epoch)]
+        expect(ids_at(table, changes, end - 1), wanted, f"rows of the snapshot of the version after {epochs} epochs")
+    for version in (marks[-1], marks[-1] + 100):
+        with refused(SnapshotNotFound, f"the snapshot of version {version} is read, and the newest is {marks[-1] - 1}"):
+            ids_at(table, changes, version)
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)

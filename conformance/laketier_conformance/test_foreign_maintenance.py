@@ -33,6 +33,7 @@ from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import UPSERT, Keyed
 from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, tick, token
+from laketier_conformance.seen import ids_at
 
 Unproven = Callable[[str, str], None]
 EPOCHS = 4
@@ -76,6 +77,21 @@ def _whole_or_refused(table: Table, marks: list[int]) -> None:
                 table.changes.plan(start, end, skip_changes=skipping)
 
 
+def _older_or_refused(table: Table, marks: list[int]) -> None:
+    """What the table was at each version: its rows then, or `SnapshotNotFound`. None would say that it was empty, and
+    who copies it would begin without what it had."""
+    if not table.lake.declares(Feature.TIME_TRAVEL):
+        return
+    changes = table.changes
+    for epochs, end in enumerate(marks[1:], start=1):
+        with contextlib.suppress(SnapshotNotFound):
+            expect(
+                ids_at(table, changes, end - 1),
+                _rows_of(0, epochs),
+                f"rows of the snapshot of the version after {epochs} epochs, where old ones expired",
+            )
+
+
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: Unproven) -> None:
     """To return what is left of it would lose rows, and nobody would see it."""
@@ -85,6 +101,7 @@ def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: U
         return
     foreign.expire(table, harness, marks[0])
     _whole_or_refused(table, marks)
+    _older_or_refused(table, marks)
     expect(table.ids, _rows_of(0, EPOCHS), "the table is read after its old versions expired")
     latest = table.latest
     table.append(EPOCHS, ids_of(EPOCHS))
@@ -171,6 +188,7 @@ def test_a_compaction_appends_nothing(table: Table, harness: Harness, unproven: 
     if harness.expire is not None:
         foreign.expire(table, harness, marks[0])
         _whole_or_refused(table, ends)
+        _older_or_refused(table, ends)
     expect(table.ids, _rows_of(0, EPOCHS + 1), "a compacted table is read")
 
 

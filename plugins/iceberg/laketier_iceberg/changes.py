@@ -68,12 +68,18 @@ class Chain:
         return VersionBounds(earliest=number(oldest), latest=number(newest) + 1, latest_at=newest.timestamp_ms)
 
     def at(self, version: int) -> int | None:
-        """The id of the snapshot that was current at a version."""
+        """The id of the snapshot that was current at a version. Raises `SnapshotNotFound`."""
+        bounds = self.bounds
+        if version >= bounds.latest:
+            raise SnapshotNotFound(
+                f"the table has no snapshot with sequence number {version} yet, or not any more",
+                fix=f"The newest one has {bounds.latest - 1}.",
+            )
         found = next((snapshot for snapshot in self.snapshots if number(snapshot) <= version), None)
-        if found is None and self.snapshots and number(self.snapshots[-1]) > 1:
+        if found is None and self.snapshots and bounds.earliest > 1:
             raise SnapshotNotFound(
                 f"the snapshot with sequence number {version} has expired",
-                fix=f"The oldest one has {number(self.snapshots[-1])}.",
+                fix=f"The oldest one has {bounds.earliest}.",
             )
         return None if found is None else found.snapshot_id
 

@@ -217,8 +217,12 @@ def test_versions_are_those_of_main_that_are_left() -> None:
 
 
 def test_what_was_current_at_a_version() -> None:
-    assert [chain({1: None, 3: 1, 4: 3}).at(version) for version in (0, 1, 2, 3, 4, 9)] == [None, 1, 1, 3, 4, 4]
-    assert chain({}, None).at(1) is None
+    assert [chain({1: None, 3: 1, 4: 3}).at(version) for version in (0, 1, 2, 3, 4)] == [None, 1, 1, 3, 4]
+    assert chain({}, None).at(0) is None
+    for none, version, last in ((chain({}, None), 1, 0), (chain(), 5, 4), (chain(), 9, 4), (chain(head=2), 3, 2)):
+        with pytest.raises(SnapshotNotFound, match=f"sequence number {version} yet, or not any more") as told:
+            none.at(version)
+        assert told.value.fix == f"The newest one has {last}."
     late = chain({4: 3, 3: None})
     assert late.at(3) == 3
     with pytest.raises(SnapshotNotFound, match="sequence number 2 has expired") as told:
