@@ -263,7 +263,10 @@ RULES = (
         "dropped",
         "A table that somebody drops is gone for who looks at it meanwhile, and never damaged.",
         _STATE,
-        ("test_dropped.py::test_a_table_is_dropped_beside_a_look",),
+        (
+            "test_dropped.py::test_a_table_is_dropped_beside_a_look",
+            "test_dropped.py::test_a_table_is_dropped_beside_who_opened_it",
+        ),
     ),
     Rule(
         "scan",

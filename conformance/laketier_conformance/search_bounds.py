@@ -18,8 +18,10 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, MappingProxyType
 from typing import Any
+
+import pyarrow as pa
 
 from laketier.spi import CommitterInitContext, Watermark, new_attempt_id
 from laketier_conformance.harness import Harness
@@ -37,14 +39,16 @@ _names = itertools.count()
 Change = Callable[[int], int]
 
 
-def foreign_commits(table: Table, numbers: range) -> None:
-    """Empty epochs of three other pipelines, and a batch of none after every ninth: the cheapest that there are."""
+def foreign_commits(table: Table, numbers: range, rows: Mapping[int, int] = MappingProxyType({})) -> None:
+    """Empty epochs of three other pipelines, and a batch of none after every ninth: the cheapest that there are. Those
+    whose number ``rows`` has are of one row, which has that id."""
     factory = table.factory
     for number in numbers:
         commit = new_attempt_id()
+        staged = [table.stage_arrow([pa.record_batch({"id": [rows[number]]})])] if number in rows else []
         committer = factory.create_committer(CommitterInitContext(commit_id=commit))
         mark = None if number % 10 == 9 else Watermark(token(number // 3, f"other {number % 3}"), commit)
-        committer.publish(committer.open(), [], mark)
+        committer.publish(committer.open(), staged, mark)
         committer.close()
 
 

@@ -161,11 +161,15 @@ def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
     start = table.latest
     table.append(0)
     end = table.latest
-    expect(_appended(table, start, end).column_names, SCHEMA.names, "the columns of changes before one was added")
+    opened = table.changes
+    expect(opened.plan(start, end).schema.names, SCHEMA.names, "the columns of changes before one was added")
     storage = table.lake.storage
     storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
-    rows = batch(ids_of(1))
-    table.publish_arrow([rows.append_column("more", pa.array(ids_of(1), pa.int64()))], token(1))
+    added = table.latest
+    rows = batch(ids_of(1)).append_column("more", pa.array(ids_of(1), pa.int64()))
+    table.publish_arrow([rows], token(1))
+    found = read_plan(table.source, opened.plan(added, table.latest)).sort_by("id")
+    expect(found, pa.Table.from_batches([rows]), "rows of an added column, in changes that were opened before it")
     older = _appended(table, start, end)
     expect(older.column_names, [*SCHEMA.names, "more"], "the columns of older changes after one was added")
     found = _appended(table, start, table.latest)

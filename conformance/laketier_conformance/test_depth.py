@@ -44,6 +44,9 @@ OTHERS = 900_000
 LONGEST, PAST = 12_000, 3
 """So long a history is made where a number in the plugin's code seems to end a search, and so many commits longer than
 that number."""
+AT_ONCE = {n: OTHERS + 1 + n for page in (10, 32, 50, 64, 100, 128, 200, 256) for n in range(page - 4, page - 1)}
+"""Of commits of others, by number: the row of each that is the last or the first of so many as are commonly read at
+once. Two commits come before theirs, or three."""
 TASKS = 105
 """Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50. And past those that are
 commonly the most of one request: 64, 100."""
@@ -91,10 +94,11 @@ def _are_there_behind(foreign: int, table: Table) -> None:
         committer = table.committer(commit_id=commit)
         committer.publish(committer.open(), [staged], mark if whose == "a pipeline" else None)
         committer.close()
-    foreign_commits(table, range(foreign // 3))
+    foreign_commits(table, range(foreign // 3), AT_ONCE)
     if table.lake.declares(Feature.ADD_COLUMN):
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.string()))])
-    foreign_commits(table, range(foreign // 3, foreign))
+    foreign_commits(table, range(foreign // 3, foreign), AT_ONCE)
+    theirs = sorted(row for number, row in AT_ONCE.items() if number < foreign)
     committer = table.committer()
     opened, looked_at = committer.open(), table.lake.storage.state(table.info)
     committer.close()
@@ -109,13 +113,13 @@ def _are_there_behind(foreign: int, table: Table) -> None:
         )
     assert not opened.landed(new_attempt_id()), "`landed` knows a commit that never was"
     since = f"{foreign} commits of others came since, and"
-    _tells_what_lies_far_back(table, begun, since)
+    _tells_what_lies_far_back(table, begun, since, theirs)
     with refused(Conflict, f"{since} a batch is published against the state of before"):
         sleeper.publish(slept, [], None)
     sleeper.close()
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
-    expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), f"{since} each epoch's rows are there once")
+    expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2) + theirs, f"{since} each epoch's rows are there once")
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ def _replaced(table: Table) -> _Begun:
     return _Begun([first, second], before, _latest(table))
 
 
-def _tells_what_lies_far_back(table: Table, begun: _Begun, since: str) -> None:
+def _tells_what_lies_far_back(table: Table, begun: _Begun, since: str, theirs: Sequence[int]) -> None:
     """Lists come in pages, and what is beyond the first one counts as much, also where orphans are collected."""
     if table.lake.declares(Feature.ORPHAN_COLLECTION):
         collect(table)
@@ -158,7 +162,8 @@ def _tells_what_lies_far_back(table: Table, begun: _Begun, since: str) -> None:
     versions = table.changes.versions()
     if versions.earliest <= begun.after:
         rows = read_plan(table.source, table.changes.plan(begun.after, versions.latest))
-        expect(sorted(rows["id"].to_pylist()), ids_of(0) + ids_of(1), f"{since} the changes from their beginning")
+        expected = [*ids_of(0), *ids_of(1), *theirs]
+        expect(sorted(rows["id"].to_pylist()), expected, f"{since} the changes from their beginning")
     if versions.earliest <= begun.before and table.lake.declares(Feature.OVERWRITE):
         with refused(RowsChanged, f"{since} changes are planned from before all rows were taken away"):
             table.changes.plan(begun.before, versions.latest)

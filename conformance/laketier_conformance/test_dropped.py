@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from laketier.kit import failpoints
-from laketier.spi import Feature, LaketierError, TableNotFound, Watermark, new_attempt_id
+from laketier.spi import Feature, LaketierError, ScanRequest, TableNotFound, Watermark, new_attempt_id
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused, told
+from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
@@ -84,6 +85,35 @@ def _publish(lake: Lake, name: str, at: Callable[[str], None]) -> None:
     with failpoints.observed(at):
         committer.publish(state, [staged], Watermark(token(1), "c"))
     committer.close()
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_is_dropped_beside_who_opened_it(lake: Lake, harness: Harness) -> None:
+    """Readers and logs live long. Whatever one is asked once its table was dropped, the table is gone: neither empty
+    nor damaged."""
+    table = lake.create()
+    if lake.declares(Feature.CHANGE_FEED) and harness.keep_feed is not None:
+        harness.keep_feed(lake.storage, table.info)
+    table.append(0)
+    storage, info = lake.storage, table.info
+    source = storage.source(info)
+    asks: dict[str, Callable[[], object]] = {"a scan is planned": lambda: source.plan(ScanRequest())}
+    if lake.declares(Feature.HISTORY):
+        history = storage.history(info)
+        asks["snapshots are listed"] = lambda: history.snapshots(9)
+    if lake.declares(Feature.INCREMENTAL_READ):
+        changes, end = storage.changes(info), table.latest
+        asks["versions are told"] = changes.versions
+        asks["changes are planned"] = lambda: changes.plan(end - 1, end)
+    if lake.declares(Feature.CHANGE_FEED):
+        feed = storage.feed(info)
+        asks["a feed is planned"] = lambda: feed.plan(end - 1, end)
+    for ask in asks.values():
+        ask()  # some of the answers may be remembered
+    lake.storage.catalog().drop_table(table.path)
+    for doing, ask in asks.items():
+        with refused(TableNotFound, f"{doing} of a table that was dropped since it was opened"):
+            ask()
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

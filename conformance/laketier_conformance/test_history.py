@@ -85,8 +85,12 @@ def test_each_can_be_read(table: Table) -> None:
             expect(rows, wanted, f"the number of rows of the listed snapshot {line.snapshot_id}")
     times = [line.committed_at for line in history]
     if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP):
+        assert None not in times, (
+            "a format by which one can travel to the moment of a snapshot says when each was committed: found "
+            f"{times}, the newest first"
+        )
         for line in history:
-            if line.committed_at is not None and times.count(line.committed_at) == 1:
+            if times.count(line.committed_at) == 1:
                 rows = table.read(as_of=line.committed_at).num_rows
                 wanted = 5 * (snapshots.index(line.snapshot_id) + 1)
                 expect(rows, wanted, f"rows of snapshot {line.snapshot_id}, by the moment at which it was committed")

@@ -45,6 +45,9 @@ class LakeChanges(ABC):
 
         Returns:
             The first and the last version.
+
+        Raises:
+            TableNotFound: The table was dropped.
         """
 
     def snapshot_at(self, version: int) -> int | None:
@@ -82,6 +85,7 @@ class LakeChanges(ABC):
             RowsChanged: A commit deleted, updated or replaced rows, and ``skip_changes`` is false.
             OffsetsExpired: A version is not retained any more.
             SnapshotNotFound: The table has not reached ``end``.
+            TableNotFound: The table was dropped.
         """
 
 

@@ -35,4 +35,5 @@ class LakeFeed(ABC):
             IncompatibleTable: The table kept no feed yet at a version.
             OffsetsExpired: A version is not retained any more.
             SnapshotNotFound: The table has not reached ``end``.
+            TableNotFound: The table was dropped.
         """

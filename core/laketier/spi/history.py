@@ -13,7 +13,8 @@ class SnapshotInfo:
 
     Attributes:
         snapshot_id: Its id.
-        committed_at: When it was committed, in ms since the epoch, UTC.
+        committed_at: When it was committed, in ms since the epoch, UTC. None where the format does not know, which one
+            with `Feature.TIME_TRAVEL_BY_TIMESTAMP` does.
         operation: The name of its operation, as the format has it.
         rows: How many rows it added, where laketier made the snapshot. None where the format does not know: no other
             number stands for that.
@@ -41,4 +42,7 @@ class LakeHistory(ABC):
 
         Returns:
             The snapshots, the newest first.
+
+        Raises:
+            TableNotFound: The table was dropped.
         """

@@ -184,6 +184,7 @@ class LakeSource(ABC):
 
         Raises:
             SnapshotNotFound: The snapshot does not exist, or has expired.
+            TableNotFound: The table was dropped.
             ConfigError: A column is unknown; `ScanRequest.projected` raises it.
             FeatureNotSupported: The format does not support this kind of time travel.
         """

@@ -27,6 +27,7 @@ from laketier.spi import (
     OffsetsExpired,
     ScanPlan,
     TableInfo,
+    TableNotFound,
     VersionBounds,
     pass_over,
 )
@@ -65,7 +66,7 @@ class Appended:
 
 
 def bounds(location: Location) -> VersionBounds:
-    """From one listing of the log. Raises `CorruptTable` when there is none."""
+    """From one listing of the log. Raises `TableNotFound` when there is none."""
     filesystem, where = location.filesystem, f"{location.root}/{LOG}"
     entries: dict[int, pafs.FileInfo] = {}
     newest, latest_at = -1, None
@@ -76,7 +77,9 @@ def bounds(location: Location) -> VersionBounds:
             newest = max(newest, int(match[1]))
     newest = max(newest, *entries, -1)
     if newest < 0:
-        raise CorruptTable("there is no Delta log", where=where, fix="Check the warehouse and the name.")
+        raise TableNotFound(
+            "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
+        )
     if newest in entries:
         latest_at = entries[newest].mtime_ns // 1_000_000
     log = DeltaLog(filesystem, location.root)

@@ -21,6 +21,7 @@ from laketier.spi import (
     OffsetsExpired,
     Passthrough,
     RowsChanged,
+    TableNotFound,
     VersionBounds,
 )
 from laketier_delta.changes import _read, bounds
@@ -80,7 +81,7 @@ def test_bounds_where_a_checkpoint_took_the_place_of_all_entries(filled: Any) ->
 def test_bounds_where_there_is_no_log(tmp_path: Path, left: str) -> None:
     if left == "an empty log":
         (tmp_path / "t" / "_delta_log").mkdir(parents=True)
-    with pytest.raises(CorruptTable, match="there is no Delta log"):
+    with pytest.raises(TableNotFound, match="there is no Delta table"):
         bounds(Location(str(tmp_path / "t"), Passthrough()))
 
 
