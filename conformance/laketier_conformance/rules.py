@@ -333,7 +333,7 @@ RULES = (
         "indexing",
         "An index is published whole or not at all, and kept.",
         _CAPABILITIES,
-        ("test_indexing.py",),
+        ("test_indexing.py", "test_index_builds.py", "test_index_changes.py", "test_index_columns.py"),
     ),
     Rule(
         "index-answers",
@@ -345,7 +345,13 @@ RULES = (
         "search",
         "A search gives the best rows of one snapshot, those without an index too, and none that is not there.",
         _CAPABILITIES,
-        ("test_search.py",),
+        ("test_search.py", "test_search_settings.py"),
+    ),
+    Rule(
+        "index-tellings",
+        "An index, its plan, its parts and a search of it tell what they are.",
+        _CAPABILITIES,
+        ("test_index_tellings.py",),
     ),
     Rule(
         "adoption",

@@ -40,9 +40,14 @@ INTERPOSED = (
 EACH_STEP = ("--lake-steps=0",)
 OF_INDEXES = (
     "test_index_answers.py::",
+    "test_index_builds.py::",
+    "test_index_changes.py::",
+    "test_index_columns.py::",
+    "test_index_tellings.py::",
     "test_indexing.py::",
     "test_vector_answers.py::",
     "test_search.py::",
+    "test_search_settings.py::",
     "test_foreign_updates.py::test_an_index",
     "test_power.py::test_indexes_survive",
 )
