@@ -6,13 +6,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import UnionType
 from typing import Any
 
-from laketier.spi import LaketierError, Passthrough, Secret, StorageError
+from laketier.spi import LakeStoragePlugin, LaketierError, Passthrough, Secret, StorageError
 from laketier.spi.redaction import is_secret
 
 HUGE = 10**30
@@ -113,6 +113,14 @@ def _rounded(value: Any) -> str:
         return str(float(value))
     except (ValueError, OverflowError):
         return repr(value)
+
+
+def ending_early(plugin: LakeStoragePlugin, *, files: bool) -> Mapping[str, str]:
+    """Options by which a task's files end after 300 rows, or else what files are made of, after 60. Empty for a format
+    without such options."""
+    kinds = typing.get_type_hints(plugin.options_type)
+    names = [name for name, kind in kinds.items() if name.endswith(("_rows", "_rows_per_file")) and kind is int]
+    return {name.replace("_", "-"): "300" if files else "60" for name in names if ("file" in name) is files}
 
 
 def _without_none(kind: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -31,6 +32,7 @@ from laketier.spi import (
 )
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.lake import Lake, Table, finished, read_plan, token
+from laketier_conformance.option_values import ending_early
 from laketier_conformance.oracle import compare
 
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
@@ -204,6 +206,42 @@ def test_filters_on_rows_of_several_batches(lake: Lake) -> None:
         *(Leaf(name, op) for name in ("n", "t") for op in (Op.IS_NULL, Op.NOT_NULL)),
         Leaf("n", Op.IN, (90, 1000)),
         Not(Leaf("n", Op.EQ, 5)),
+    ]
+    compare(table, pa.Table.from_batches(batches), predicates)
+
+
+def test_filters_on_a_file_of_several_groups(lake: Lake) -> None:
+    """What is kept of a file is of all its groups: one of nulls, one of NaN, one with a text that is too long for the
+    bounds of a group, and the least and the greatest value in the last ones."""
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("f", pa.float64()), ("t", pa.string())])
+    try:
+        options = {**lake.options, **ending_early(lake.plugin, files=False)}
+        table = dataclasses.replace(lake, options=options).create(schema, "db.groups")
+    except ConfigError:  # some numbers go with others only
+        table = lake.create(schema, "db.groups")
+    groups: list[tuple[Any, Any, Any]] = [
+        (5, 5.0, "m"),
+        (None, None, None),
+        (6, NAN, "y" * 9000),
+        (-9, -9.0, "a"),
+        (90, 90.0, "n"),
+    ]
+    batches = []
+    for number, (n, f, t) in enumerate(groups):
+        ids = pa.array(range(100 * number, 100 * number + 60), pa.int64())
+        columns = [pa.array([each] * 60, kind) for each, kind in zip((n, f, t), schema.types[1:], strict=True)]
+        batches.append(pa.record_batch([ids, *columns], schema=schema))
+    table.publish_arrow(batches, token(0))
+    predicates: list[Predicate] = [
+        *(Leaf("n", Op.EQ, value) for value in (-9, 5, 6, 90)),
+        *(Leaf("f", Op.EQ, value) for value in (-9.0, 5.0, 90.0)),
+        *(Leaf("t", Op.EQ, value) for value in ("a", "m", "n", "y" * 9000)),
+        *(Leaf("t", Op.STARTS_WITH, value) for value in ("a", "n", "y")),
+        *(Leaf(name, op, value) for name, op, value in (("n", Op.LT, 0), ("n", Op.GT, 6), ("t", Op.GT, "x"))),
+        *(Leaf(name, op) for name in ("n", "f") for op in (Op.IS_NULL, Op.NOT_NULL)),
+        Leaf("f", Op.NE, 5.0),
+        Not(Leaf("n", Op.EQ, 5)),
+        Not(Leaf("f", Op.LT, 90.0)),
     ]
     compare(table, pa.Table.from_batches(batches), predicates)
 

@@ -41,10 +41,10 @@ LONG = 140_000
 """Rows that no reader here reads in one batch."""
 
 
-def _marked(table: Table) -> list[int]:
+def _marked(table: Table, epochs: int = EPOCHS) -> list[int]:
     """The version before each of some epochs, and the one after them."""
     marks = [table.latest]
-    for epoch in range(EPOCHS):
+    for epoch in range(epochs):
         table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1))
         marks.append(table.latest)
     return marks
@@ -107,6 +107,11 @@ def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: U
     table.append(EPOCHS, ids_of(EPOCHS))
     found = _appended(table, latest, table.latest)
     expect(found, ids_of(EPOCHS), "the version after those that expired is read")
+    # Of a short history only what was first is gone.
+    short = _marked(table.lake.create(name="db.short"), 2)
+    foreign.expire(table.lake.table("db.short"), harness, short[0])
+    _whole_or_refused(table.lake.table("db.short"), short)
+    _older_or_refused(table.lake.table("db.short"), short)
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP, Feature.INCREMENTAL_READ)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
-from typing import get_type_hints
 
 import pyarrow as pa
 import pytest
@@ -14,7 +12,6 @@ from laketier.spi import (
     ConfigError,
     Feature,
     IncompatibleData,
-    LakeStoragePlugin,
     LakeWriter,
     Leaf,
     Op,
@@ -27,6 +24,7 @@ from laketier.spi import (
 from laketier_conformance.begun import threads_have_ended
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.option_values import ending_early
 
 
 def _writer(table: Table) -> LakeWriter[WriteResult]:
@@ -81,18 +79,11 @@ def test_tiny_batches_do_not_become_tiny_files(table: Table) -> None:
     expect(table.ids, ids, "rows of tiny batches")
 
 
-def _small(plugin: LakeStoragePlugin, *, files: bool) -> Mapping[str, str]:
-    """Options by which a task's files end after some rows, or else what files are made of."""
-    kinds = get_type_hints(plugin.options_type)
-    names = [name for name, kind in kinds.items() if name.endswith(("_rows", "_rows_per_file")) and kind is int]
-    return {name.replace("_", "-"): "300" if files else "60" for name in names if ("file" in name) is files}
-
-
 @pytest.mark.parametrize("small", ["files", "groups"])
 def test_a_task_of_many_small_files_or_groups(lake: Lake, small: str) -> None:
     """As a task of many rows has them, where an option of the format says after how many rows one ends. Each file is
     told of, looked at before it is published, and read to its end."""
-    options = _small(lake.plugin, files=small == "files")
+    options = ending_early(lake.plugin, files=small == "files")
     try:
         table = dataclasses.replace(lake, options={**lake.options, **options}).create()
     except ConfigError:  # some numbers go with others only
