@@ -92,21 +92,30 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> 
             with goes_well(f"{how}: no clock ends a snapshot"):
                 found = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
             expect(found, rows, how)
+    _has_its_history(table, snapshots, "of hosts whose clocks differ")
     if table.lake.declares(Feature.ORPHAN_COLLECTION):
         _is_repaired(table, snapshots)
+        _has_its_history(table, snapshots, "that was repaired")
+
+
+def _has_its_history(table: Table, snapshots: Mapping[int, list[int]], told: str) -> None:
+    """In the order of its commits, whose moments never go back, and each moment is that of its rows."""
     if not table.lake.declares(Feature.HISTORY):
         return
-    history = table.history.snapshots(len(rounds))
-    expect([line.snapshot_id for line in history], list(snapshots)[::-1], "the history of hosts whose clocks differ")
+    history = table.history.snapshots(len(snapshots))
+    expect([line.snapshot_id for line in history], list(snapshots)[::-1], f"the history {told}")
     times = [line.committed_at for line in history if line.committed_at is not None]
-    expect(times, sorted(times, reverse=True), "the moments of commits never go back, whatever the clocks do")
+    expect(times, sorted(times, reverse=True), f"the moments of commits never go back, in a history {told}")
     if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP):
         newest_at = {line.committed_at: line.snapshot_id for line in reversed(history)}  # several may have one moment
         for line in history[::3]:
             if line.committed_at is not None:
                 found = sorted(table.read(as_of=line.committed_at)["id"].to_pylist())
                 expected = snapshots[newest_at[line.committed_at]]
-                expect(found, expected, f"the moment of snapshot {line.snapshot_id} is read, as of its newest commit")
+                doing = (
+                    f"the moment of snapshot {line.snapshot_id} is read in a history {told}, as of its newest commit"
+                )
+                expect(found, expected, doing)
 
 
 def _is_repaired(table: Table, snapshots: Mapping[int, list[int]]) -> None:

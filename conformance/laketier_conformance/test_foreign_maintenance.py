@@ -25,11 +25,12 @@ from laketier.spi import (
     SnapshotNotFound,
     UnknownOutcome,
     Watermark,
+    WriteMode,
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance import apart, foreign
-from laketier_conformance.expect import expect, refused, told
+from laketier_conformance.expect import expect, goes_well, refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import UPSERT, Keyed
 from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, tick, token
@@ -165,6 +166,40 @@ def test_a_commit_that_expired_is_not_called_lost(table: Table, harness: Harness
                 "UnknownOutcome, found that it did not. Who believes that publishes its rows again"
             )
         driver.close()
+
+
+def test_rounds_go_on_after_others_expired_snapshots(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Whatever their snapshots had is gone with what collects orphans. A pipeline whose own snapshot expired knows its
+    epochs, and a stream goes on by the factory that it began with."""
+    table.append(0, pipeline="early")
+    factory = table.factory
+    for epoch in range(EPOCHS):
+        table.append(epoch, ids_of(epoch + 1))
+    if table.lake.declares(Feature.OVERWRITE):
+        table.round(None, [ids_of(EPOCHS + 1)], WriteMode.OVERWRITE)
+    rows = table.ids
+    if harness.expire is None:
+        unproven("rounds after others expired snapshots", "the format's harness has no expire")
+        return
+    harness.expire(table.lake.storage, table.info)
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
+        table.lake.let_age()
+        collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
+    told = "after others expired all snapshots but the newest, and orphans were collected"
+    for epoch, outcome in (
+        (0, RoundOutcome.ALREADY_THERE),
+        (1, RoundOutcome.PUBLISHED),
+        (1, RoundOutcome.ALREADY_THERE),
+    ):
+        doing = f"epoch {epoch} of a pipeline whose snapshot is gone is run {told}, by a factory of before"
+        tiering = TieringRound(factory, token=token(epoch, "early"), policy=QUICK)
+        with goes_well(doing):
+            tiering.begin()
+            attempt = new_attempt_id(tiering.attempts_after)
+            found = tiering.commit_messages([table.stage(ids_of(9), factory=factory, attempt=attempt)])
+        expect(found.outcome, outcome, doing)
+    expect(table.ids, sorted([*rows, *ids_of(9)]), f"rows of a round {told}")
+    expect(table.append(EPOCHS - 1).outcome, RoundOutcome.ALREADY_THERE, f"the newest epoch of others is run {told}")
 
 
 def _latest(table: Table) -> int | None:

@@ -74,6 +74,7 @@ def _expire(table: Table, harness: Harness, unproven: Unproven) -> list[str]:
 def _refused_for_good(table: Table, harness: Harness, unproven: Unproven, act: Callable[[Table, Harness], str]) -> None:
     old = [table.staged([row], index) for index, row in enumerate(ids_of(0))]
     table.commit(old, None)
+    _hand_over(table, old, "nothing has come since")
     table.append(0, KEPT)
     since = act(table, harness)
     _hand_over(table, old, since)

@@ -108,5 +108,4 @@ def _no_rows() -> pa.Array:
 
 
 def _alive(deleted: pa.Array, start: int, rows: int) -> pa.Array:
-    positions = pa.arange(start, start + rows) if hasattr(pa, "arange") else pa.array(range(start, start + rows))
-    return pc.invert(pc.is_in(positions, value_set=deleted))
+    return pc.invert(pc.is_in(pa.arange(start, start + rows), value_set=deleted))
