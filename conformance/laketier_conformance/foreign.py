@@ -29,10 +29,17 @@ def roll_back(table: Table, harness: Harness, snapshot_id: int | None, rows: Col
 def expire(table: Table, harness: Harness, version: int) -> int:
     """Forget all versions but the newest, so also this one. The first that can still be read."""
     assert harness.expire is not None
+    known = followed_by(table)
     harness.expire(table.lake.storage, table.info)
     earliest = table.changes.versions().earliest
     assert version < earliest, f"the harness's expire expired nothing: versions from {earliest} on can be read"
+    expect(followed_by(table), known, "the identity by which a log knows a table, after old versions expired")
     return earliest
+
+
+def followed_by(table: Table) -> str:
+    """The identity by which who follows a table knows it: another one is another table, which is read anew."""
+    return table.changes.versions().lasting_id or table.info.table_uuid
 
 
 def compact(table: Table, harness: Harness) -> None:

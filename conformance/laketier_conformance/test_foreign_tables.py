@@ -21,7 +21,7 @@ from laketier.spi import (
 )
 from laketier_conformance import foreign_rows
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.foreign import collect
+from laketier_conformance.foreign import collect, followed_by
 from laketier_conformance.foreign_rows import Foreign, less, same
 from laketier_conformance.foreign_tables import ADD_COLUMN, APPEND, CHANGES, LOAD, ORPHANS, OVERWRITE, READ
 from laketier_conformance.harness import Harness, Warehouse
@@ -128,6 +128,7 @@ def _logged(foreign: Foreign) -> None:
         expected.append(foreign.ours())
         foreign.round(0, expected[0])
         same(_planned(foreign, start, foreign.table.latest, "of a round of ours"), expected[0], f"{foreign}: a round")
+    known = followed_by(foreign.table)  # a round of ours may store one
     if foreign.told.appends is not None:
         middle, before = foreign.table.latest, foreign.told.rows()
         foreign.told.appends()
@@ -151,6 +152,7 @@ def _logged(foreign: Foreign) -> None:
         now = foreign.told.rows()
         left = _planned(foreign, middle, foreign.table.latest, "of what its tool took away", skip_changes=True)
         expect(less(left, now.cast(left.schema)), [], f"{foreign}: rows of a log that skips changes, and are not there")
+    expect(followed_by(foreign.table), known, f"{foreign}: the identity by which a log knows it, after what was done")
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
