@@ -18,10 +18,12 @@ from laketier.spi import (
     LaketierError,
     Leaf,
     Op,
+    TableError,
     UnsupportedType,
     to_arrow,
 )
-from laketier_conformance.expect import expect, goes_well
+from laketier_conformance.documents import kind_of_numbers
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import Lake, Table, token
 from laketier_conformance.test_types import FLAT, NESTED
 
@@ -114,3 +116,45 @@ def _builds_or_refuses(table: Table, whole: pa.Table, kind: IndexKind, column: s
             found = sorted(table.read(columns=("id", column), filters=(leaf,))["id"].to_pylist())
         expect(found, sorted(expected), f"{about}: the rows where {leaf}")
     indexer.drop("of_it")
+
+
+NAMES = ("Größe", "a b", "a.b", "UPPER", "it's", '"quoted"', "`tick`", "%41", "id ")
+
+
+@INDEXED
+def test_an_index_of_a_column_with_an_odd_name(lake: Lake) -> None:
+    """It is refused when it is planned, or built of that column, and told under its name."""
+    lake.storage.indexer(lake.create(name="db.plain").info)  # a format without it refuses here
+    for number, name in enumerate(NAMES):
+        schema = pa.schema([pa.field("id", pa.int64(), nullable=False), (name, pa.int64()), ("other", pa.int64())])
+        try:
+            table = lake.create(schema, f"db.named_{number}")
+        except (ConfigError, UnsupportedType, FeatureNotSupported, TableError):
+            continue  # other tests ask which names a table takes
+        rows = [pa.array(values, pa.int64()) for values in (range(10), range(0, 30, 3), range(100, 110))]
+        table.publish_arrow([pa.record_batch(rows, schema=schema)], token(0))
+        indexer = table.lake.storage.indexer(table.info)
+        about = f"an index of a column that is called {name!r}"
+        try:
+            plan = indexer.plan(IndexSpec("of_it", name, kind_of_numbers(indexer, "id")), 1)
+        except (ConfigError, FeatureNotSupported):
+            continue
+        with goes_well(about):
+            info = indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+            expect((info.column, info.rows_indexed), (name, 10), f"{about}: its column, and the rows that it has")
+            found = table.read(columns=("id", name), filters=(Leaf("id", Op.GE, 0), Leaf(name, Op.EQ, 12)))
+        expect(found["id"].to_pylist(), [4], f"{about}: the rows where it is 12")
+
+
+@INDEXED
+def test_an_index_has_a_name_of_its_own(table: Table) -> None:
+    """A name that is none, or that leads to another place, is refused before a task runs: see `check_index_name`. A
+    column that differs by case is another one."""
+    indexer = table.lake.storage.indexer(table.info)
+    table.append(0)
+    kind = kind_of_numbers(indexer, "id")
+    for name in ("", " ", "..", "../of_id", "a/b", "a\\b", " of_id", "of_id\n", "x" * 1000):
+        with refused((ConfigError, FeatureNotSupported), f"an index is planned that is called {name[:20]!r}"):
+            indexer.plan(IndexSpec(name, "id", kind), 1)
+    with refused((ConfigError, FeatureNotSupported), "an index of column 'ID' is planned, and there is 'id'"):
+        indexer.plan(IndexSpec("of_id", "ID", kind), 1)

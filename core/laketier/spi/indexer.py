@@ -68,8 +68,9 @@ class LakeIndexer(ABC):  # noqa: B024 - plugins of earlier releases have an empt
             The plan, with parts of about the same size.
 
         Raises:
-            ConfigError: The column or an option is unknown or does not fit, an index of that name is there already
-                (`IndexMode.CREATE`), differs, or is missing (`IndexMode.APPEND`, `IndexMode.MERGE`).
+            ConfigError: The column or an option is unknown or does not fit, the name of a new index is none
+                (`check_index_name`), an index of that name is there already (`IndexMode.CREATE`), differs, or is
+                missing (`IndexMode.APPEND`, `IndexMode.MERGE`).
             FeatureNotSupported: The format does not build this kind, or has no such mode.
         """
         raise FeatureNotSupported(Feature.INDEXING.value, reason="it plans none")
