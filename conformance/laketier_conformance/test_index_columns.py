@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,21 +18,22 @@ from laketier.spi import (
     IndexSpec,
     LaketierError,
     Leaf,
+    Match,
+    Nearest,
     Op,
     TableError,
     UnsupportedType,
     to_arrow,
 )
-from laketier_conformance.documents import kind_of_numbers
+from laketier_conformance.documents import ALL, Documents, kind_of_numbers
 from laketier_conformance.expect import expect, goes_well, refused
+from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, token
+from laketier_conformance.points import ASKED, ODD, VECTORS, Pointed, vector_of
 from laketier_conformance.test_types import FLAT, NESTED
 
 INDEXED = pytest.mark.needs(Feature.INDEXING)
-KINDS = (
-    *(IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER),
-    *(IndexKind.LABEL_LIST, IndexKind.NGRAM, IndexKind.INVERTED, IndexKind.IVF_FLAT),
-)
+VECTORED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING, Feature.VECTORS)
 _FLAT = (
     *(
         "bool",
@@ -50,6 +52,8 @@ _FLAT = (
 _TYPES = {
     **{name: FLAT[name] for name in _FLAT},
     **{name: NESTED[name] for name in ("list-of-int", "list-of-string", "struct", "list-of-list")},
+    "bytes": (pa.list_(pa.uint8(), 4), [[0, 1, 2, 255]]),
+    "several-vectors": (pa.list_(pa.list_(pa.float32(), 2)), [[[0.5, 1.0], [1.0, 2.0]], []]),
 }
 _ASKED = 3
 """All are built, and one of so many is published, and asked."""
@@ -80,7 +84,7 @@ def test_an_index_of_each_type(lake: Lake) -> None:
     for epoch, batch in enumerate(rows):
         table.publish_arrow([batch], token(epoch))
     whole = table.read()
-    for number, (kind, name) in enumerate(itertools.product(KINDS, types)):
+    for number, (kind, name) in enumerate(itertools.product(IndexKind, types)):
         _builds_or_refuses(table, whole, kind, name, asked=number % _ASKED == 0)
 
 
@@ -158,3 +162,132 @@ def test_an_index_has_a_name_of_its_own(table: Table) -> None:
             indexer.plan(IndexSpec(name, "id", kind), 1)
     with refused((ConfigError, FeatureNotSupported), "an index of column 'ID' is planned, and there is 'id'"):
         indexer.plan(IndexSpec("of_id", "ID", kind), 1)
+
+
+@INDEXED
+def test_settings_of_an_index_that_do_not_fit(lake: Lake, harness: Harness) -> None:
+    """A setting of another type, or beyond what a kind can be told, is refused when the index is planned; or the index
+    is built with it. A task that finds out has cost a job."""
+    points = _pointed(lake, harness, 30)
+    indexer = points.texts.indexer
+    kinds = {kind.value: kind for kind in IndexKind}
+    for name, given in {**harness.vector_options, "inverted": dict(harness.text_options)}.items():
+        column = "doc" if name == "inverted" else "v"
+        for key, value in given.items():
+            for odd in (*_ODD_TYPES, *(_ODD_NUMBERS if type(value) is int else ())):
+                about = f"an index of kind {name} is planned with {key} = {odd!r}"
+                if type(odd) is not type(value):
+                    with refused((ConfigError, FeatureNotSupported), about):
+                        indexer.plan(IndexSpec("of_it", column, kinds[name], {**given, key: odd}), 1)
+                    continue
+                with goes_well(about, but=(ConfigError,)):
+                    try:
+                        plan = indexer.plan(IndexSpec("of_it", column, kinds[name], {**given, key: odd}), 1)
+                    except (ConfigError, FeatureNotSupported):
+                        continue
+                with goes_well(f"{about}, and built, as the plan was not refused"):
+                    builder = plan.builder.train()
+                    [builder.build(part) for part in plan.parts]
+
+
+_ODD_TYPES: tuple[Any, ...] = ("two", 2, 1.5, [1])
+_ODD_NUMBERS = (-1, 0, 3, 31, 1 << 40)
+
+
+def _pointed(lake: Lake, harness: Harness, rows: int) -> Pointed:
+    """A table of texts and vectors; of a format that builds no index it is never made."""
+    lake.storage.indexer(lake.create(name="db.plain").info)  # a format without it refuses here
+    try:
+        return Pointed.of(lake, harness, rounds=1, rows=rows)
+    except FeatureNotSupported:
+        made = Pointed(Documents(lake.create(VECTORS), harness.text_options))
+        made.append(0, range(rows))
+        return made
+
+
+@VECTORED
+@pytest.mark.parametrize("rows", [0, 1, 2, 4, 9, 33])
+def test_an_index_of_few_vectors(lake: Lake, harness: Harness, rows: int) -> None:
+    """With the settings of the harness and with those of the format, also where no row has a vector: it is refused when
+    it is planned, or a task says that there are too few; or it finds what there is."""
+    points = _pointed(lake, harness, rows)
+    texts = points.texts
+    if rows == 4:
+        texts = _without_vectors(points)
+    for kind in (each for each in IndexKind if each.value.startswith("ivf-")):
+        for options in ({}, harness.vector_options.get(kind.value, {})):
+            about = f"an index of kind {kind.value} with {dict(options) or 'no settings'}, of {rows} rows"
+            with goes_well(f"{about} is planned", but=(ConfigError,)):
+                try:
+                    plan = texts.indexer.plan(IndexSpec("of_v", "v", kind, options), 2, IndexMode.REPLACE)
+                except (ConfigError, FeatureNotSupported):
+                    continue
+            with goes_well(f"{about} is built", but=(TableError,)):
+                try:
+                    builder = plan.builder.train()
+                    built = [builder.build(part) for part in plan.parts]
+                except TableError:
+                    continue
+            with goes_well(f"{about} is published and asked"):
+                texts.indexer.publish(plan, built)
+                found = texts.searcher.search(Nearest(ASKED[0], nprobes=1000, refine=10), k=ALL, columns=["id"]).rows
+            there = [i for i in texts.ids if vector_of(i)]
+            expect(sorted(found["id"].to_pylist()), there, f"{about}: the rows that it finds")
+
+
+def _without_vectors(points: Pointed) -> Documents:
+    """Another table, no row of which has a vector to compare."""
+    made = Pointed(Documents(points.texts.table.lake.create(VECTORS, "db.none"), points.texts.options))
+    made.append(0, range(ODD, ODD + 20))
+    return made.texts
+
+
+@INDEXED
+def test_an_index_of_a_table_without_rows(table: Table, harness: Harness) -> None:
+    """It is refused, or it is there and knows of none; and once there are rows, it is built."""
+    indexer = table.lake.storage.indexer(table.info)
+    spec = IndexSpec("of_id", "id", kind_of_numbers(indexer, "id"))
+    with goes_well("an index of a table without rows", but=(ConfigError,)):
+        try:
+            plan = indexer.plan(spec, 2)
+            info = indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+            expect((info.rows_indexed, info.rows_not_indexed), (0, 0), "the rows that it has, and has not")
+            indexer.drop("of_id")
+        except ConfigError:
+            pass
+    table.append(0)
+    plan = indexer.plan(spec, 2)
+    with goes_well("an index of a table that had no rows"):
+        info = indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+    expect(info.rows_indexed, 5, "the rows in it")
+    if harness.delete_rows is None:
+        return
+    harness.delete_rows(table.lake.storage, table.info, table.ids)
+    for leaf in (Leaf("id", Op.GE, 0), Leaf("id", Op.EQ, 1)):
+        with goes_well(f"rows are read where {leaf}, when others deleted all of them"):
+            expect(table.read(filters=(leaf,)).num_rows, 0, f"the rows where {leaf}, when others deleted all of them")
+    left = [each.rows_indexed - each.rows_deleted + each.rows_not_indexed for each in indexer.indexes()]
+    expect(sum(left), 0, "the rows that an index has, and has not, when others deleted all of them")
+
+
+@pytest.mark.needs(Feature.SEARCH, Feature.INDEXING)
+def test_a_second_index_of_a_column(lake: Lake, harness: Harness) -> None:
+    """It is refused, or each question finds its rows while both are there, and when one of them is gone."""
+    texts = Documents.of(lake, harness)
+    texts.indexer  # noqa: B018 - a format without it refuses here
+    texts.filled(rounds=2)
+    texts.index(2)
+    spec = replace(texts.spec, name="second")
+    try:
+        plan, built = texts.built(1, spec=spec)
+    except (ConfigError, FeatureNotSupported):
+        return
+    texts.append(2, range(1000, 1020))
+    with goes_well("a second index of a column is published, as its plan was not refused"):
+        texts.indexer.publish(plan, built)
+    for told in ("two full-text indexes of a column", "one of two indexes of a column, the other one of which is gone"):
+        with goes_well(told):
+            found = sorted(texts.found(Match("kolt", column="doc")))
+        expect(found, texts.expected("kolt"), f"the rows that 'kolt' finds, with {told}")
+        if len(texts.indexer.indexes()) == 2:
+            texts.indexer.drop("second")
