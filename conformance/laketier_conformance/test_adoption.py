@@ -244,6 +244,14 @@ def test_folders_are_partitions(lake: Lake) -> None:
     expect({row["id"]: row["day"] for row in rows}, {i: days[n] for n in days for i in ids_of(n)}, "days of rows")
     found = lying.table.read(columns=("id",), filters=(Leaf("day", Op.EQ, days[1]),))["id"].to_pylist()
     expect(sorted(found), ids_of(1), "rows of a day, by a filter")
+    spelled = LyingFiles.of(lake, "spelled")
+    codes = {0: ("007", "007"), 1: ("50%2525", "50%25"), 2: ("a%2Fb", "a/b")}
+    for number, (folder, _) in codes.items():
+        spelled.put(f"code={folder}/a.parquet", ids_of(number))
+    spelled.adopt(partitions=True, types={"code": pa.string()})
+    rows = spelled.table.read(columns=("id", "code")).to_pylist()
+    of_rows = {i: code for number, (_, code) in codes.items() for i in ids_of(number)}
+    expect({row["id"]: row["code"] for row in rows}, of_rows, "texts of rows, by the names of their folders")
 
 
 @pytest.mark.parametrize("of", ["file", "folder"])

@@ -132,9 +132,11 @@ class _Begun:
 
 
 def _replaced(table: Table) -> _Begun:
-    """Rows that a format which overwrites then takes away again."""
+    """Rows that a format which overwrites takes away again, twice: a sum of commits begins at the last time."""
     full = table.lake.declares(Feature.OVERWRITE)
     first = table.round(None, [[OTHERS] if full else []]).snapshot_id
+    if full:
+        table.round(None, [[OTHERS + 1]], WriteMode.OVERWRITE)
     before = _latest(table)
     second = table.round(None, [[]], WriteMode.OVERWRITE if full else WriteMode.APPEND).snapshot_id
     return _Begun([first, second], before, _latest(table))

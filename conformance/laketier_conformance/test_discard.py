@@ -14,16 +14,16 @@ from laketier_conformance.lake import Table, batch, ids_of, token
 
 def test_only_what_was_given_is_deleted(table: Table) -> None:
     table.append(0)
-    mine, other = table.staged(ids_of(1)), table.staged(ids_of(2))
+    older, mine, other = (table.staged(ids_of(epoch)) for epoch in (3, 1, 2))
     committer = table.committer()
     committer.discard([mine])
     committer.close()
     expect(table.ids, ids_of(0), "rows after another attempt was discarded")
     with goes_well(
-        "one attempt is discarded, and another one is published: a discard deletes the files it was given alone"
+        "one attempt is discarded, and others are published: a discard deletes the files it was given alone"
     ):
-        table.commit([other], token(1))
-    expect(table.ids, ids_of(0) + ids_of(2), "rows of a round whose files lay beside a discarded attempt")
+        table.commit([older, other], token(1))
+    expect(table.ids, ids_of(0) + ids_of(2) + ids_of(3), "rows of a round whose files lay beside a discarded attempt")
 
 
 def test_the_files_are_gone(table: Table) -> None:

@@ -26,6 +26,7 @@ def test_the_newest_come_first(table: Table) -> None:
         snapshots[:0:-1],
         "the two newest snapshots of the history",
     )
+    expect(list(table.history.snapshots(0)), [], "the newest 0 snapshots of the history")
     times = [line.committed_at for line in history if line.committed_at is not None]
     expect(times, sorted(times, reverse=True), "the moments of the snapshots, the newest first")
     for at in times[:3]:

@@ -109,25 +109,30 @@ def test_partitions_of_two_columns(lake: Lake) -> None:
 
 @pytest.mark.needs(Feature.PARTITIONING)
 def test_a_layout_by_odd_columns(lake: Lake) -> None:
-    """By one that is named twice, and by all that there are, so that files have no column of their own. It is refused,
-    or the rows are there all the same, for filters too."""
+    """By one that is named twice, by all that there are, so that files have no column of their own, and by a transform
+    whose name another column has. It is refused, or the rows are there all the same, for filters too."""
     rows = rows_by(pa.string(), ["a", "b", None, "a"])
     once = PartitionField("key")
     lake.create(rows.schema, "db.once", partition_by=(once,))  # a format without them refuses here
-    layouts: dict[str, dict[str, Any]] = {
-        "twice": {"partition_by": (once, once)},
-        "all": {"partition_by": tuple(map(PartitionField, rows.schema.names))},
+    layouts: dict[str, tuple[pa.RecordBatch, tuple[PartitionField, ...]]] = {
+        "twice": (rows, (once, once)),
+        "all": (rows, tuple(map(PartitionField, rows.schema.names))),
     }
-    for name, layout in layouts.items():
+    if lake.declares(Feature.PARTITION_TRANSFORMS):
+        more = rows.append_column("key_trunc", pa.array(["b", "a", "a", None]))
+        layouts["named"] = (more, (PartitionField("key", Transform.TRUNCATE, 1),))
+    for name, (rows, layout) in layouts.items():
         try:
-            table = lake.create(rows.schema, f"db.{name}", **layout)
+            table = lake.create(rows.schema, f"db.{name}", partition_by=layout)
         except LaketierError:
             there = lake.storage.catalog().list_tables()
             expect(TablePath("db", name) in there, False, f"whether a table is there whose layout {layout} was refused")
             continue
         table.publish_arrow([rows], token(0))
         expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), f"rows of a table with the layout {layout}")
-        filters = [Leaf("key", Op.EQ, value) for value in "abc"] + [Leaf("key", Op.IS_NULL), Leaf("id", Op.GE, 2)]
+        texts = [column for column in rows.schema.names if column.startswith("key")]
+        filters = [Leaf(column, Op.EQ, value) for column in texts for value in "abc"]
+        filters += [*(Leaf(column, Op.IS_NULL) for column in texts), Leaf("id", Op.GE, 2)]
         compare(table, pa.Table.from_batches([rows]), filters)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Conflict, Feature, Watermark, WriteMode
+from laketier.spi import COLLECTOR, AddColumn, Conflict, Feature, Watermark, WriteMode
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import QUICK, Table, batch, ids_of, token
@@ -63,7 +65,12 @@ def test_a_replay_does_not_overwrite_again(table: Table) -> None:
 def test_watermarks_of_others_stay(table: Table) -> None:
     table.append(0, pipeline="other")
     table.append(1, pipeline="other")
+    committer = table.committer()
+    committer.publish(committer.open(), [], Watermark(replace(token(0, COLLECTOR), content="1"), "horizon"))
+    committer.close()
+    horizon = table.watermark(COLLECTOR)
     table.round(token(0), [ids_of(7)], OVERWRITE)
+    expect(table.watermark(COLLECTOR), horizon, "the horizon of orphan collection after an overwrite")
     with goes_well(
         "another pipeline's epoch is run again after an overwrite, which keeps the watermarks of all others"
     ):

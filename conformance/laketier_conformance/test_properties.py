@@ -9,7 +9,8 @@ from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, Table, ids_of, token
 
 NAME = "acme.note"
-STAYS = {"acme.other": "stays"}
+STAYS = {"acme.other": "stays", f"{NAME}.more": "stays", NAME[:-1]: "stays"}
+"""Some of them have names that begin alike."""
 
 
 @pytest.fixture
@@ -45,6 +46,9 @@ def test_a_property_that_another_one_changed_is_left(noted: Table) -> None:
     for value, before in (("three", "one"), ("three", None), (None, "one")):
         with refused(TableChanged, "a property is changed by who saw another value"):
             _set(noted, value, before)
+    with refused(TableChanged, "two properties are changed in one step, by who saw another value of the second"):
+        changes = [SetProperty(NAME, "three", "two"), SetProperty("acme.other", "three", "two")]
+        noted.lake.storage.catalog().alter_table(noted.path, changes)
     expect(dict(noted.info.descriptor.properties), {NAME: "two", **STAYS}, "the properties after changes were refused")
     snapshot = noted.info.snapshot_id
     expect(_set(noted, "two", "one").snapshot_id, snapshot, "the snapshot after a change was made twice")

@@ -258,6 +258,7 @@ def test_a_limit_counts_after_the_filters(filled: Table) -> None:
         (Leaf("id", Op.GT, 21_015),),
         (Leaf("value", Op.GT, 21_015 / 4),),  # sources leave floats to the reader
         (Leaf("id", Op.GT, 20_000), Leaf("value", Op.GT, 21_015 / 4)),
+        (Leaf("id", Op.GE, 0), Leaf("value", Op.GT, 21_015 / 4)),  # each row passes the first
         (Or((Leaf("value", Op.GT, 21_015 / 4), Leaf("name", Op.EQ, last))),),
     ]
     for predicates in late:

@@ -69,7 +69,7 @@ NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
     "list-of-int": (pa.list_(pa.int64()), [[], [1, None, 3]]),
     "list-of-string": (pa.list_(pa.string()), [["x", None], []]),
     "struct": (STRUCT, [{"a": 1, "b": {"c": "x"}}, {"a": None, "b": None}, {"a": 2, "b": {"c": None}}]),
-    "list-of-struct": (pa.list_(pa.struct([("a", pa.int64())])), [[{"a": 1}, {"a": None}], []]),
+    "list-of-struct": (pa.list_(pa.struct([("a", pa.int64())])), [[{"a": 1}, None, {"a": None}], []]),
     "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1), ("b", None)], []]),
     "list-of-list": (pa.list_(pa.list_(pa.float64())), [[[1.5], [], None], []]),
 }

@@ -51,6 +51,19 @@ def _taken(table: Table, batches: Iterable[pa.RecordBatch]) -> bool:
     return True
 
 
+def test_a_batch_of_many_different_texts(lake: Lake) -> None:
+    """More than 16 bits can count, which some dictionaries of texts are made for."""
+    count = (1 << 16) + 2
+    rows = pa.record_batch({"id": pa.array(range(count)), "name": pa.array([f"{i:x}" for i in range(count)])})
+    table = lake.create(rows.schema, "db.different")
+    table.publish_arrow([rows], token(0))
+    read = table.read().sort_by("id")
+    assert read.equals(pa.Table.from_batches([rows])), (
+        f"rows of {count} different texts come back as written: found "
+        f"{len(set(read['name'].to_pylist()))} different ones of {read.num_rows} rows"
+    )
+
+
 def test_text_stays_text(lake: Lake) -> None:
     """Whatever else it looks like."""
     schema = pa.schema([SCHEMA.field("id"), ("name", pa.string()), ("bytes", pa.binary())])
