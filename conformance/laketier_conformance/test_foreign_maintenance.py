@@ -95,7 +95,8 @@ def _older_or_refused(table: Table, marks: list[int]) -> None:
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: Unproven) -> None:
-    """To return what is left of it would lose rows, and nobody would see it."""
+    """To return what is left of it would lose rows, and nobody would see it. Nor are files orphans whose commits
+    expired."""
     marks = _marked(table)
     if harness.expire is None:
         unproven("reads of expired versions", "the format's harness has no expire")
@@ -108,6 +109,10 @@ def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: U
     table.append(EPOCHS, ids_of(EPOCHS))
     found = _appended(table, latest, table.latest)
     expect(found, ids_of(EPOCHS), "the version after those that expired is read")
+    if table.lake.declares(Feature.ORPHAN_COLLECTION):
+        foreign.collect(table)
+        expected = [*_rows_of(0, EPOCHS), *ids_of(EPOCHS)]
+        expect(table.ids, expected, "rows after old versions expired and then orphans were collected")
     # Of a short history only what was first is gone.
     short = _marked(table.lake.create(name="db.short"), 2)
     foreign.expire(table.lake.table("db.short"), harness, short[0])

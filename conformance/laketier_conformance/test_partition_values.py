@@ -84,6 +84,9 @@ def test_filters_on_partitions(lake: Lake, name: str) -> None:
         return
     kept = _published(table, schema, [(value,) for value in [*values, None]])
     compare(table, kept, _predicates("key", [row["key"] for row in kept.to_pylist() if row["key"] is not None]))
+    if lake.declares(Feature.ORPHAN_COLLECTION):
+        found = list(lake.storage.maintenance(table.info).findings())
+        expect(found, [], f"the findings of a table with partitions of {kind}, which laketier alone wrote")
 
 
 def test_values_of_one_task_stay_apart(lake: Lake) -> None:
