@@ -36,6 +36,9 @@ ANSWERS = (
 )  # fmt: skip
 """Errors that say how a table is, and on which a caller acts: it makes the table anew, deletes what it staged, or tells
 its user to restore a backup."""
+DAMAGE = "CorruptTable"
+"""The answer that what is there is damaged. SQLite says so of what a disk can't read (EIO), so only the other errors
+show who looked."""
 ERRORS = (errno.EIO, errno.EACCES, errno.ESTALE, errno.EMFILE)
 """What a look ends in. The second is one that listings, globs and libraries like to pass over; the third comes from
 servers of files, whose users like to take it for an absence; the last from a process that has too many files open."""
@@ -86,7 +89,7 @@ def test_a_look_at_a_table_fails(
         for at, error in _failing(whole, pytestconfig):
             run = looked.ask("tell", at=at, error=error, **asked)
             told = f"{looked.told(run)}, and who asks for {what}"
-            _is_no_answer(run.answer, told)
+            _is_no_answer(run.answer, looked.failed_with(run), told)
             if went_well(run.answer):
                 _is_the_same(what, (run.answer or {})["told"], whole.answer["told"], told)
 
@@ -121,9 +124,9 @@ def _failing(whole: Run, config: pytest.Config) -> list[tuple[int, int]]:
     return [(at, ERRORS[(at + config.getoption("lake_seed")) % len(ERRORS)]) for at in some]
 
 
-def _is_no_answer(answer: Mapping[str, Any] | None, told: str) -> None:
+def _is_no_answer(answer: Mapping[str, Any] | None, error: int, told: str) -> None:
     assert answer is not None, f"{told}: the process died"
-    assert answer.get("refused") not in ANSWERS, (
+    assert answer.get("refused") not in (ANSWERS if error == errno.EIO else (*ANSWERS, DAMAGE)), (
         f"{told}, is told how the table is, though nobody could see it: expected the right answer, or an error of the "
         f"storage, found {answer['refused']}({answer['message'].splitlines()[0]})"
     )
@@ -167,7 +170,7 @@ def test_a_look_of_an_operation_fails(
         for number, (at, error) in enumerate(_failing(whole, pytestconfig), start=1):
             asked = Asked.of(operation, lake, number)
             run = looked.ask(at=at, error=error, **asked.request)
-            _is_done_or_not(asked, run, f"{operation.name}, {looked.told(run)}")
+            _is_done_or_not(asked, run, looked.failed_with(run), f"{operation.name}, {looked.told(run)}")
     expect(seen(lake, BESIDE), beside, f"what a reader finds in the table beside the one to {operation.name}")
 
 
@@ -204,8 +207,8 @@ def test_a_look_at_what_lies_in_a_tables_place_fails(
     expect(found, listed, "the tables, after looks failed where something of somebody else's lies")
 
 
-def _is_done_or_not(asked: Asked, run: Run, told: str) -> None:
-    _is_no_answer(run.answer, f"{told}, and who asked for it")
+def _is_done_or_not(asked: Asked, run: Run, error: int, told: str) -> None:
+    _is_no_answer(run.answer, error, f"{told}, and who asked for it")
     asked.judge_all(told, run.answer)
 
 

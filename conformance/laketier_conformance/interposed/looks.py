@@ -76,8 +76,12 @@ class Looks:
         """For a message: which look failed, or what ``happened``, such as "somebody came before"."""
         if run.at == NOWHERE or not run.steps:
             return f"nothing came upon a request to {run.do}"
-        happened = happened or f"{errno.errorcode[self._error_of(run.decided)]} from"
+        happened = happened or f"{errno.errorcode[self.failed_with(run)]} from"
         return f"{happened} a look, {run.decided.below(self._lake.location)}"
+
+    def failed_with(self, run: Run) -> int:
+        """The errno in which the look that failed ended: not each call has each of them (see `ask`)."""
+        return self._error_of(run.decided)
 
     def decide(self, look: Effect) -> int:
         """For `Supervisor`: the number of the error in which a look ends, 0 for none."""

@@ -50,9 +50,11 @@ _NOT_READ = re.compile(r"Unsupported: |Max catalog version error|Unsupported tab
 _FEATURE = re.compile(r"Feature '([^']+)'")
 _CHANGED = re.compile(
     r"Expected contiguous commit files|File not found|No files in log segment|Path does not exist|"
-    r"Failed to canonicalize|Local path .* does not exist|(?s:Invalid table location: .*\bkind: NotFound\b)"
+    r"Failed to canonicalize|Local path .* does not exist|(?s:Invalid table location: .*\bkind: NotFound\b)|"
+    r"No table metadata or protocol found"
 )
-"""What delta-rs says of a log that others add to, drop or create while it lists and reads it; also of a damaged one."""
+"""What delta-rs says of a log that others add to, drop or create while it lists and reads it, or of which it leaves out
+an entry that the storage could not tell of; also of a damaged one."""
 _OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: )(\d+)")
 LISTINGS = 5
 """A folder that others add files to while it is listed may show a file and not the one that was made before it; a table

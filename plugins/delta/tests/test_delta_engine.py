@@ -103,6 +103,7 @@ CHANGING = [
     DeltaError("Path does not exist"),
     DeltaError("Failed to canonicalize"),
     DeltaError('Local path "x" does not exist'),
+    DeltaError("Kernel error: No table metadata or protocol found in delta log."),
     TableNotFoundError("no table"),
 ]
 
