@@ -244,3 +244,27 @@ def test_what_parts_share_is_trained_first(lake: Lake, harness: Harness) -> None
     expect((words.needs_training, words.train() == words), (False, True), "whether an index of words is not trained")
     points.texts.index(2)
     expect(sorted(points.texts.found(Match("kolt"))), points.texts.expected("kolt"), "the rows that 'kolt' finds")
+
+
+@WORDED
+def test_a_build_with_the_variables_that_it_needs(texts: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a limit needs variables of the process, a task that has them builds what others do; also what merges."""
+    texts.indexer  # noqa: B018 - a format without it refuses here
+    texts.index(2)
+    texts.append(4, range(1000, 1020))
+    merged = replace(texts.spec, options={})
+    for mode, spec in ((IndexMode.APPEND, merged), (IndexMode.MERGE, merged), (IndexMode.REPLACE, texts.spec)):
+        for memory in (100 << 20, 1 << 34):
+            about = f"an index ({mode.value}) that was built within {memory >> 20} MiB"
+            try:
+                plan = texts.indexer.plan(spec, 1, mode)
+                bounded = plan.builder.within(IndexResources(memory=memory))
+            except (ConfigError, FeatureNotSupported):
+                continue
+            with monkeypatch.context() as changed, goes_well(about):
+                for name, value in bounded.environment.items():
+                    changed.setenv(name, value)
+                texts.indexer.publish(plan, [bounded.build(part) for part in plan.parts])
+            _finds_its_words(texts, about)
+            if mode is IndexMode.MERGE:
+                texts.index(2, IndexMode.REPLACE)

@@ -243,3 +243,39 @@ def test_vectors_of_other_numbers(lake: Lake, harness: Harness, number: pa.DataT
         return
     rows = searcher.search(Nearest(ASKED[0], column="v", nprobes=1000), k=10, columns=["id"]).rows
     same_places(rows, wanted[:10], wanted, f"the 10 nearest of vectors of {number}, through an index")
+
+
+_LONG = (1e200, 0.0, -2e200, 1e190)
+"""No column of floats has such a number, and another vector has its direction."""
+
+
+@pytest.mark.needs(Feature.SEARCH, Feature.VECTORS)
+def test_a_vector_that_has_no_distance(lake: Lake, harness: Harness) -> None:
+    """One that is too large for the column, or has no direction: it is refused. Whoever asks by it would find nothing,
+    and would not be told why; or rows in no order."""
+    points = Pointed.of(lake, harness, rounds=1, rows=20)
+    there = sorted(i for i in points.texts.ids if vector_of(i))
+    for vector, metric in (
+        *(((1e300, 0.0, 0.0, 0.0), "l2"), ((0.0, 1e30, 0.0, 0.0), "l2")),
+        *(((0.0, 0.0, 0.0, -1e40), "dot"), ((0.0,) * 4, "cosine")),
+    ):
+        query = Nearest(vector, metric=metric, exact=True)
+        try:
+            found = points.texts.found(query)
+        except ConfigError:
+            continue
+        expect(sorted(found), there, f"the rows that {query} finds, which is not refused")
+    for vector, metric in (
+        ((0.0,) * 4, "l2"),
+        ((0.0,) * 4, "dot"),
+        ((0.0, 0.0, 0.0, 1e-30), "cosine"),
+        (_LONG, "cosine"),
+    ):
+        with goes_well(f"a vector of {vector} is asked by {metric}"):
+            found = points.texts.found(Nearest(vector, metric=metric, exact=True))
+        expect(sorted(found), there, f"the rows that {vector} finds by {metric}")
+    long, short = (
+        points.texts.found(Nearest(tuple(each * factor for each in _LONG), metric="cosine", exact=True))
+        for factor in (1.0, 2.0**-660)
+    )
+    expect(short, long, "the order of the rows by cosine, for a vector of the same direction")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
 
 _ROW = "_rowid"
 _PIECES = "ngram"
+_LONGEST = 1e19
+"""Of a query's vector by l2: the square of more is beyond the distances that Lance tells."""
+_MIDDLE = 10
+"""Powers of two that a float of 16 bits has, and whose squares one of 32 bits has."""
 _METRICS = {"l2": "l2", "euclidean": "l2", "cosine": "cosine", "dot": "dot"}
 
 
@@ -259,7 +264,8 @@ class LanceSearchSnapshot(SearchSnapshot):
         elif not indexed:
             unused = f"index {index.name!r} is of metric {made_for}, and the query of {metric}"
         walk = kept_candidates(query, k, index if indexed else None, self._rows, unused, self._name)
-        asked_for = pa.array(query.vector, pa.float64()).cast(kind.value_type)
+        numbers = _of_a_middle_length(query.vector) if metric == "cosine" else query.vector
+        asked_for = pa.array(numbers, pa.float64()).cast(kind.value_type)
         self._check_vector(asked_for, metric, column)
         nearest: dict[str, Any] = {
             "column": column,
@@ -283,11 +289,11 @@ class LanceSearchSnapshot(SearchSnapshot):
     def _check_vector(self, vector: pa.Array, metric: str, column: str) -> None:
         """Refuse what has no distance to any row: Lance would find nothing, without an error."""
         numbers = [float(each) for each in vector.to_pylist()]
-        if not all(map(math.isfinite, numbers)):
+        if not all(map(math.isfinite, numbers)) or (metric == "l2" and math.hypot(*numbers) > _LONGEST):
             raise ConfigError(
                 f"the query's vector has a number that is too large for {column!r}",
                 where=self._name,
-                why=f"the column holds {vector.type}",
+                why=f"the column holds {vector.type}, and distances are floats of 32 bits",
                 fix="Make the query's vector as those of the table were made.",
             )
         if metric == "cosine" and not any(numbers):
@@ -332,6 +338,14 @@ def _names_none(query: TextQuery) -> bool:
 def _metric_of(index: Any) -> str | None:
     details = {} if index is None else index.details or {}
     return _METRICS.get(str(details.get("metric_type", details.get("metric", ""))).lower())
+
+
+def _of_a_middle_length(vector: Sequence[float]) -> list[float]:
+    """In the same direction: Lance squares the numbers, and finds nothing where that is zero or infinite."""
+    _, exponent = math.frexp(max(map(abs, vector)))
+    if abs(exponent) <= _MIDDLE:
+        return list(vector)
+    return [math.ldexp(each, -exponent) for each in vector]  # exact, so that no distance changes
 
 
 def _is_vector(kind: pa.DataType) -> bool:

@@ -227,13 +227,29 @@ def test_a_multi_match_has_the_score_of_the_best_column(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("vector", "metric", "says"),
-    [((1e39, *[0.0] * 7), "l2", "too large"), ([0.0] * 8, "cosine", "all zeros"), ([1e-60] * 8, "cosine", "all zeros")],
+    [
+        ((1e39, *[0.0] * 7), "l2", "too large"),
+        ((1e20, *[0.0] * 7), "l2", "too large"),
+        ([0.0] * 8, "cosine", "all zeros"),
+    ],
 )
 def test_a_vector_that_is_near_to_nothing_is_refused(
     searcher: LanceSearcher, vector: Any, metric: str, says: str
 ) -> None:
     with pytest.raises(ConfigError, match=says):
         searcher.search(Nearest(tuple(vector), column="vector", metric=metric))
+
+
+@pytest.mark.parametrize("factor", [2.0**-200, 2.0**-20, 2.0**20, 2.0**200])
+def test_by_cosine_only_the_direction_counts(searcher: LanceSearcher, factor: float) -> None:
+    """Lance squares the numbers, and found nothing where that is zero or infinite."""
+    asked = (1.0, -0.5, *[0.25] * 6)
+    one, other = (
+        searcher.search(Nearest(tuple(by * each for each in asked), column="vector", metric="cosine"), k=20).rows
+        for by in (1.0, factor)
+    )
+    assert one.num_rows == 20
+    assert one.equals(other)
 
 
 def test_lists_are_no_texts(searcher: LanceSearcher) -> None:
