@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import entry_points, version
+from importlib.metadata import PackageNotFoundError, entry_points, packages_distributions, requires, version
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from laketier.cli.service import SERVER
 from laketier_conformance.rules import RULES
@@ -103,3 +107,56 @@ def test_no_file_names_a_place_on_this_machine() -> None:
     files = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
     here = str(ROOT).encode()
     assert [str(path) for path in files if path.is_file() and here in path.read_bytes()] == []
+
+
+def test_what_tests_import_comes_with_them() -> None:
+    """Environments such as that of `make test-compat` have the group `test`, and neither `docs` nor `lint`."""
+    there, brought = packages_distributions(), _brought()
+    strange = {
+        f"{file.relative_to(ROOT)}:{node.lineno}: {name}"
+        for folder in ("tests", "plugins", "conformance", "verification")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        if "third_party" not in file.parts
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        for name in _imported(node)
+        if name in there and not brought & {canonicalize_name(each) for each in there[name]}
+    }
+    assert not strange, f"put its distribution into the group `test` of pyproject.toml: {sorted(strange)}"
+
+
+def _imported(node: ast.stmt) -> set[str]:
+    match node:
+        case ast.Import(names=names):
+            return {alias.name.partition(".")[0] for alias in names}
+        case ast.ImportFrom(module=str(module), level=0):
+            return {module.partition(".")[0]}
+    return set()
+
+
+def _brought() -> set[str]:
+    """The distributions of the group `test`, of the members with all their extras, and what these need."""
+    projects = [member.pyproject["project"] for member in members()]
+    asked = [*members()[0].pyproject["dependency-groups"]["test"]]
+    for project in projects:
+        asked += [project["name"], *project["dependencies"], *chain(*project.get("optional-dependencies", {}).values())]
+    found: set[tuple[str, str]] = set()
+    wanted = [Requirement(text) for text in asked]
+    while wanted:
+        each = wanted.pop()
+        for extra in ("", *each.extras):
+            known = (canonicalize_name(each.name), extra)
+            if known not in found:
+                found.add(known)
+                wanted += [
+                    needed
+                    for needed in map(Requirement, _requires(each.name))
+                    if needed.marker is None or needed.marker.evaluate({"extra": extra})
+                ]
+    return {name for name, _ in found}
+
+
+def _requires(name: str) -> list[str]:
+    try:
+        return requires(name) or []
+    except PackageNotFoundError:  # for another platform, or of another extra
+        return []
