@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
-from laketier.spi import Feature, LaketierError, Leaf, Op
+from laketier.spi import Feature, LaketierError, Leaf, OffsetsExpired, Op, SnapshotNotFound
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import HarnessFailed, expect, told
-from laketier_conformance.lake import QUICK, Lake, Table, batch, ids_of, token
+from laketier_conformance.lake import QUICK, Lake, Table, batch, ids_of, read_plan, token
 
 FIRST, SECOND = (ids_of(0, 0), ids_of(0, 1)), (ids_of(1),)
-_ALL = [i for task in (*FIRST, *SECOND) for i in task]
+_FIRST = [i for task in FIRST for i in task]
+_ALL = [*_FIRST, *SECOND[0]]
 _names = count()
 
 _FEW = 6
@@ -48,10 +49,11 @@ Judge = Callable[[Setting, LaketierError], None]
 
 
 class ShortLives:
-    """Tables of one warehouse, which is opened by ``usual`` options."""
+    """Tables of one warehouse, which is opened by ``usual`` options. ``past``: what each round did is read, too."""
 
-    def __init__(self, usual: Lake) -> None:
+    def __init__(self, usual: Lake, *, past: bool = False) -> None:
         self._usual = usual
+        self._past = past
 
     def prove(self, some: Sequence[Setting], judge: Judge) -> bool:
         """All of these together; where they fail, halves of them. Tells whether one was refused by itself."""
@@ -114,17 +116,18 @@ class ShortLives:
         except Exception as error:
             raise AssertionError(f"a table under {told_of}: expected it, or a refusal, found {told(error)}") from error
         with _well(f"a round under {told_of}, which no driver refused"):
+            begun = self._latest(table)
             messages = [table.stage(ids, index, factory) for index, ids in enumerate(FIRST)]
             first = TieringRound(factory, token=token(0), policy=QUICK)
             first.begin()
-            outcome = first.commit_messages(messages).outcome
-        expect(outcome, RoundOutcome.PUBLISHED, f"a round under {told_of}")
+            done = first.commit_messages(messages)
+            middle = self._latest(table)
+        expect(done.outcome, RoundOutcome.PUBLISHED, f"a round under {told_of}")
         # Somebody else has not set it. Where he sees the table at all, he sees its rows, and may add to them.
         other = Table(usual, table.path)
         rows = None if usual is under else _read(other, f"a table that was made under {told_of} is read without it")
         if rows is not None:
-            whole = [i for task in FIRST for i in task]
-            _same(rows, whole, f"a table that was made under {told_of} is read without it")
+            _same(rows, _FIRST, f"a table that was made under {told_of} is read without it")
         with _well(f"a second round of a table under {told_of}"):
             if rows is None or not _goes_on(other):
                 table.append(1, *SECOND)
@@ -135,10 +138,30 @@ class ShortLives:
         _same(rows, _ALL, f"a read under {told_of}")
         _same(found, [i for i in _ALL if i >= 1_002], f"a read with a filter under {told_of}")
         expect(one, [{"name": "row 1003", "id": 1_003}], f"a read of two columns and one row under {told_of}")
+        if self._past:
+            self._has_its_past(table, done.snapshot_id, (begun, middle), told_of)
         if self._usual.declares(Feature.DROP_TABLE):
             with _well(f"a drop under {told_of}"):
                 under.storage.catalog().drop_table(table.path)
         return None
+
+    def _has_its_past(self, table: Table, first: int | None, versions: tuple[int, int], told_of: str) -> None:
+        """The snapshot of the first round, and what each of the two appended. Settings may let them end."""
+        if self._usual.declares(Feature.TIME_TRAVEL):
+            doing = f"the snapshot of the first round is read under {told_of}"
+            with suppress(SnapshotNotFound), _well(doing, but=(SnapshotNotFound,)):
+                _same(table.read(snapshot_id=first), _FIRST, f"the snapshot of the first round under {told_of}")
+        if self._usual.declares(Feature.INCREMENTAL_READ):
+            begun, middle = versions
+            for start, end, ids in ((begun, middle, _FIRST), (middle, self._latest(table), SECOND[0])):
+                doing = f"versions {start} to {end} are read under {told_of}"
+                with suppress(OffsetsExpired), _well(doing, but=(OffsetsExpired,)):
+                    found = read_plan(table.source, table.changes.plan(start, end))
+                    _same(found, ids, f"the rows that versions {start} to {end} appended under {told_of}")
+
+    def _latest(self, table: Table) -> int:
+        """The version after the newest, where somebody asks for it."""
+        return table.latest if self._past and self._usual.declares(Feature.INCREMENTAL_READ) else 0
 
     def _one(self, table: Table) -> list[dict[str, Any]]:
         return table.read(columns=("name", "id"), filters=(Leaf("id", Op.EQ, 1_003),), limit=3).to_pylist()
@@ -164,13 +187,13 @@ def _goes_on(table: Table) -> bool:
 
 
 @contextmanager
-def _well(doing: str) -> Iterator[None]:
+def _well(doing: str, *, but: tuple[type[LaketierError], ...] = ()) -> Iterator[None]:
     __tracebackhide__ = True
     try:
         yield
-    except AssertionError:
-        raise
     except Exception as error:
+        if isinstance(error, (AssertionError, *but)):
+            raise
         raise AssertionError(f"{doing}: expected no error, found {told(error)}") from error
 
 

@@ -27,11 +27,12 @@ MOST = 5
 
 
 def test_rows_are_the_same_under_each_property(lake: Lake, harness: Harness, unproven: Unproven) -> None:
-    """One of each property at a time, and all of these together."""
+    """One of each property at a time, and all of these together. So is what each round appended, in a log and as it was
+    then."""
     if not harness.table_properties:
         unproven("properties of tables", "the format's harness has no table_properties")
         return
-    lives = ShortLives(lake)
+    lives = ShortLives(lake, past=True)
 
     def is_taken(setting: Setting, refusal: LaketierError) -> None:
         pytest.fail(f"the harness's table_properties has {setting}, which is refused: found {told(refusal)}")

@@ -19,13 +19,16 @@ from laketier.spi import (
     Op,
     Or,
     Predicate,
+    RenameColumn,
     ScanRequest,
+    SchemaChange,
     SnapshotNotFound,
     WidenColumn,
     to_arrow,
 )
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, refused
+from laketier_conformance.harness import Harness
 from laketier_conformance.lake import (
     SCHEMA,
     Lake,
@@ -359,11 +362,19 @@ def test_wide_rows_are_plain_parquet_too(lake: Lake) -> None:
     )
 
 
+STEPS: dict[str, tuple[Feature, SchemaChange]] = {
+    "added": (Feature.ADD_COLUMN, AddColumn(pa.field("m", pa.int64()))),
+    "widened": (Feature.WIDEN_TYPE, WidenColumn("n", pa.int64())),
+    "renamed": (Feature.RENAME_COLUMN, RenameColumn("n", "m")),
+}
+
+
 @pytest.mark.shows(Feature.PLAIN_PARQUET)
-@pytest.mark.parametrize("change", ["added", "widened"])
-def test_plain_parquet_of_before_a_change(lake: Lake, change: str) -> None:
-    """Another engine reads it with the table's columns of now: in an older file one is missing, or narrower."""
-    needed = Feature.ADD_COLUMN if change == "added" else Feature.WIDEN_TYPE
+@pytest.mark.parametrize("change", STEPS)
+def test_plain_parquet_of_before_a_change(lake: Lake, harness: Harness, change: str) -> None:
+    """Another engine reads it with the table's columns of now: in an older file one is missing, narrower, or called by
+    another name. Nobody else may know that any more, where others ended the snapshots of before."""
+    needed, step = STEPS[change]
     if not lake.declares(Feature.PLAIN_PARQUET, needed):
         return
     schema = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("r", pa.float64())])
@@ -373,8 +384,15 @@ def test_plain_parquet_of_before_a_change(lake: Lake, change: str) -> None:
         table.publish_arrow([pa.record_batch(columns, schema=schema)])
         if any(split.plain_parquet for split in table.source.plan(ScanRequest()).splits):
             break
-    step = AddColumn(pa.field("m", pa.int64())) if change == "added" else WidenColumn("n", pa.int64())
     lake.storage.catalog().alter_table(table.path, [step])
+    _has_the_columns_of_now(table, f"after a column was {change}")
+    if harness.expire is not None:
+        table.append(0, [])
+        harness.expire(lake.storage, table.info)
+        _has_the_columns_of_now(table, f"after a column was {change}, and others expired the snapshots of before")
+
+
+def _has_the_columns_of_now(table: Table, when: str) -> None:
     plan = table.source.plan(ScanRequest())
     for split in plan.splits:
         if split.plain_parquet is not None:
@@ -382,7 +400,7 @@ def test_plain_parquet_of_before_a_change(lake: Lake, change: str) -> None:
             there = pq.ParquetFile(pa.BufferReader(content)).schema_arrow
             found = {field.name: str(field.type) for field in there}
             expected = {field.name: str(field.type) for field in plan.schema}
-            expect(found, expected, f"columns of the plain Parquet file of a split, after a column was {change}")
+            expect(found, expected, f"columns of the plain Parquet file of a split, {when}")
 
 
 CUTS = {
