@@ -367,6 +367,9 @@ def test_a_change_that_does_not_fit_is_refused(table: Table, field: pa.Field) ->
         table.lake.storage.catalog().alter_table(
             table.path, [AddColumn(pa.field("fine", pa.int64())), AddColumn(field)]
         )
+    twice = [AddColumn(pa.field("twice", kind)) for kind in (pa.int64(), pa.string())]
+    with refused(IncompatibleTable, "a column is added twice in one step, by two types"):
+        table.lake.storage.catalog().alter_table(table.path, twice)
     expect(
         table.info.schema.names, SCHEMA.names, "the columns after a change was refused: all changes are made, or none"
     )

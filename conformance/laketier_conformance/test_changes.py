@@ -80,6 +80,8 @@ def test_the_bounds_are_readable(table: Table) -> None:
         assert named in (None, newest), (
             f"the snapshot that a plan of the versions before {end} names: expected {newest}, or none, found {named}"
         )
+    for version in (bounds.earliest, bounds.latest):
+        expect(_appended(table, version, version).num_rows, 0, f"the number of rows from version {version} to itself")
     with refused((OffsetsExpired, SnapshotNotFound, ConfigError), "a range is planned that begins with version -1"):
         table.changes.plan(-1, bounds.latest)
     for start, end in ((-1, 1), (2, 2)):

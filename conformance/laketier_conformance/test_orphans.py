@@ -183,6 +183,7 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
 
 def test_what_is_young_stays(table: Table) -> None:
     staged = table.staged(ids_of(0))
+    expect(list(table.lake.storage.maintenance(table.info).remove_orphans([])), [], "orphans that are gone, of none")
     collected = collect(table, grace=timedelta(hours=1))
     expect(
         (collected.orphans, collected.removed, collected.horizon),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from laketier.spi import COLLECTOR, AddColumn, Conflict, Feature, Watermark, WriteMode
+from laketier.spi import COLLECTOR, AddColumn, Conflict, Feature, Watermark, WriteMode, new_attempt_id
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import QUICK, Table, batch, ids_of, token
@@ -87,7 +87,16 @@ def test_watermarks_of_others_stay(table: Table) -> None:
 
 def test_a_batch_overwrite_keeps_all_watermarks(table: Table) -> None:
     table.append(0)
-    table.round(None, [ids_of(5)], OVERWRITE)
+    commit = new_attempt_id()
+    committer = table.committer(OVERWRITE, commit)
+    state, results = committer.open(), [table.stage_arrow([batch(ids_of(5))], mode=OVERWRITE)]
+    committer.publish(state, results, None)
+    committer.close()
+    expect(
+        table.lake.storage.state(table.info).landed(commit),
+        True,
+        "whether the overwrite of a batch landed, by the id of its commit",
+    )
     expect(
         table.append(0).outcome,
         RoundOutcome.ALREADY_THERE,

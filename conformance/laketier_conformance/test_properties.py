@@ -28,7 +28,7 @@ def _set(table: Table, value: str | None, before: str | None) -> TableInfo:
 @pytest.mark.needs(Feature.SET_PROPERTY)
 def test_a_property_is_changed_alone(noted: Table) -> None:
     schema, mark = noted.info.schema_fingerprint, noted.watermark()
-    for before, value in (("one", "two"), ("two", None), (None, 'ü "quoted" {}')):
+    for before, value in (("one", "two"), ("two", ""), ("", None), (None, 'ü "quoted" {}')):
         wanted = STAYS if value is None else {NAME: value, **STAYS}
         expect(dict(_set(noted, value, before).descriptor.properties), wanted, "the properties that a change returned")
         expect(dict(noted.info.descriptor.properties), wanted, "the properties after one was changed")
@@ -49,6 +49,8 @@ def test_a_property_that_another_one_changed_is_left(noted: Table) -> None:
     with refused(TableChanged, "two properties are changed in one step, by who saw another value of the second"):
         changes = [SetProperty(NAME, "three", "two"), SetProperty("acme.other", "three", "two")]
         noted.lake.storage.catalog().alter_table(noted.path, changes)
+    with refused(TableChanged, "a property that is not there is changed by who saw an empty one"):
+        noted.lake.storage.catalog().alter_table(noted.path, [SetProperty("acme.new", "three", "")])
     expect(dict(noted.info.descriptor.properties), {NAME: "two", **STAYS}, "the properties after changes were refused")
     snapshot = noted.info.snapshot_id
     expect(_set(noted, "two", "one").snapshot_id, snapshot, "the snapshot after a change was made twice")

@@ -13,6 +13,7 @@ from laketier.spi import (
     Decision,
     Feature,
     LaketierError,
+    Refused,
     Watermark,
     new_attempt_id,
     unpack,
@@ -84,6 +85,12 @@ def test_many_tasks_are_one_commit(table: Table) -> None:
     factory = table.factory
     nothing = table.stage([], 110, factory)
     messages = [nothing] * 300 + [table.stage([1000 + number], number, factory) for number in range(110)]
+    results = [unpack(factory.write_result_serializer, message) for message in messages]
+    gone, committer = table.staged([1], 110), table.committer()
+    committer.discard([gone])
+    with refused(Refused, "a round of 111 tasks is published, and what the last of them staged is gone"):
+        committer.publish(committer.open(), [*results, gone], None)
+    committer.close()
     result = TieringRound(factory, token=token(1), policy=QUICK).commit_messages(messages)
     expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 110), "outcome and rows of 110 tasks")
     newest = [line.snapshot_id for line in table.history.snapshots(2)]

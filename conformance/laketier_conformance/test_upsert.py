@@ -31,6 +31,7 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     WriteResult,
+    new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
@@ -67,7 +68,13 @@ AFTER_1 = {1: "A", 2: "b", 3: "c", 4: "d"}
 
 
 def test_only_removing(keyed: Keyed) -> None:
-    """All rows of a file are deleted: it leaves, and none comes."""
+    """All rows of a file are deleted: it leaves, and none comes. It stays if the round is given up."""
+    before, committer = keyed.rows, keyed.table.committer(UPSERT)
+    committer.discard([keyed.staged({5: "e"}, keyed.files(1))])
+    committer.close()
+    with goes_well("a task is discarded that replaces a file: the file stays, as it is not what the task staged"):
+        found = keyed.rows
+    expect(found, before, "rows after a task that replaces a file was discarded")
     expect(
         keyed.round(1, keyed.staged({}, keyed.files(1))),
         RoundOutcome.PUBLISHED,
@@ -200,6 +207,19 @@ def test_appends_and_upserts_take_turns(keyed: Keyed) -> None:
         "the outcome of an upsert that replaces an appended file",
     )
     expect(keyed.rows.keys(), {*AFTER_1, 71}, "the keys of the table after appends and upserts")
+    marks = [keyed.table.watermark(pipeline) for pipeline in ("p", "appends")]
+    commit = new_attempt_id()
+    committer = keyed.table.committer(UPSERT, commit)
+    committer.publish(committer.open(), [keyed.staged({}, keyed.files(71))], None)
+    committer.close()
+    expect(keyed.rows.keys(), {*AFTER_1}, "the keys of the table after an upsert of a batch")
+    left = [keyed.table.watermark(pipeline) for pipeline in ("p", "appends")]
+    expect(left, marks, "the watermarks of two pipelines after an upsert of a batch")
+    expect(
+        keyed.table.lake.storage.state(keyed.table.info).landed(commit),
+        True,
+        "whether the upsert of a batch landed, by the id of its commit",
+    )
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
