@@ -7,11 +7,13 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
+from laketier.maintenance.orphans import list_orphans
 from laketier.spi import Feature, LaketierError, Leaf, OffsetsExpired, Op, SnapshotNotFound
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import HarnessFailed, expect, told
@@ -146,7 +148,8 @@ class ShortLives:
         return None
 
     def _has_its_past(self, table: Table, first: int | None, versions: tuple[int, int], told_of: str) -> None:
-        """The snapshot of the first round, and what each of the two appended. Settings may let them end."""
+        """The snapshot of the first round, and what each of the two appended. Settings may let them end. Nothing is
+        left over that somebody would have to collect."""
         if self._usual.declares(Feature.TIME_TRAVEL):
             doing = f"the snapshot of the first round is read under {told_of}"
             with suppress(SnapshotNotFound), _well(doing, but=(SnapshotNotFound,)):
@@ -158,6 +161,12 @@ class ShortLives:
                 with suppress(OffsetsExpired), _well(doing, but=(OffsetsExpired,)):
                     found = read_plan(table.source, table.changes.plan(start, end))
                     _same(found, ids, f"the rows that versions {start} to {end} appended under {told_of}")
+        if self._usual.declares(Feature.ORPHAN_COLLECTION):
+            self._usual.let_age()
+            with _well(f"orphans are listed under {told_of}"):
+                orphans = list_orphans(table.lake.storage, table.info, grace=timedelta(0)).orphans
+            left = [each.path for each in orphans if each.kind != "record"]  # each watermark supersedes the one before
+            expect(left, [], f"orphans after two rounds that went well under {told_of}")
 
     def _latest(self, table: Table) -> int:
         """The version after the newest, where somebody asks for it."""

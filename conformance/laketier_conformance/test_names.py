@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     AddColumn,
     ConfigError,
     Feature,
     FeatureNotSupported,
+    IncompatibleTable,
     LaketierError,
     Leaf,
     Op,
@@ -25,10 +28,12 @@ from laketier.spi import (
     SnapshotNotFound,
     TableNotFound,
     TablePath,
+    Transform,
+    UnsupportedType,
     WriteMode,
 )
 from laketier.tiering import RoundOutcome, TieringRound
-from laketier_conformance.expect import columns, expect, refused, told
+from laketier_conformance.expect import columns, expect, goes_well, refused, told
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, finished, ids_of, read_plan, token
 from laketier_conformance.oracle import compare
 from laketier_conformance.outside import is_behind_a_server
@@ -76,9 +81,48 @@ def test_a_warehouse_in_a_folder_with_an_odd_name(lake: Lake, name: str, unprove
         pytest.fail(f"a warehouse in a folder that is called {folder!r} is refused or fails: {told(error)}")
     left = [file for file in odd.files() if discarded.attempt in file]
     expect(left, [], f"in {folder!r} a discard deletes what its attempt staged")
+    if lake.declares(Feature.ORPHAN_COLLECTION):
+        nobodys = {file.path for file in table.staged(ids_of(8)).files}
+        odd.let_age()
+        with goes_well(f"in {folder!r} orphans are collected"):
+            removed = {file.path for file in collect_orphans(odd.storage, table.info, grace=timedelta(0)).removed}
+        expect(nobodys - removed, set(), f"in {folder!r} staged files of nobody that a collection left")
+        expect(table.append(1).outcome, RoundOutcome.ALREADY_THERE, f"in {folder!r} a replay after a collection")
+        expect(table.ids, ids_of(0) + ids_of(1), f"in {folder!r} rows after orphans were collected")
     if lake.declares(Feature.DROP_TABLE):
         odd.storage.catalog().drop_table(table.path)
         expect(odd.storage.catalog().list_tables(), [], f"in {folder!r} a table that was dropped is gone")
+
+
+@pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS)
+@pytest.mark.parametrize("both", [False, True], ids=["a-column", "a-partition"])
+def test_a_column_with_the_name_of_a_partition(lake: Lake, both: bool) -> None:
+    """What a format makes of a column and a unit (``at_day``) may be the name of another column. That table is refused,
+    or each of the two is what it is."""
+    for number, field in enumerate((PartitionField("at", Transform.DAY), PartitionField("n", Transform.BUCKET, 4))):
+        schema = pa.schema(
+            [("id", pa.int64()), ("at", pa.timestamp("us")), ("n", pa.int64()), (field.name, pa.string())]
+        )
+        by = (PartitionField(field.name), field) if both else (field,)
+        try:
+            table = lake.create(schema, f"db.t{number}", partition_by=by)
+        except (ConfigError, IncompatibleTable, UnsupportedType):
+            continue
+        except FeatureNotSupported:
+            if lake.declares(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS):
+                continue
+            raise
+        except Exception as error:  # noqa: BLE001 - reported
+            pytest.fail(
+                f"a table is made by {field}, with a column {field.name!r}: it, or a refusal, found {told(error)}"
+            )
+        moments = [datetime(2026, 11, 21), datetime(2026, 11, 22), None]
+        rows = pa.record_batch([[1, 2, 3], moments, [7, 8, None], ["b", "a", None]], schema=schema)
+        table.publish_arrow([rows], token(0))
+        everything = pa.Table.from_batches([rows])
+        expect(table.read().sort_by("id"), everything, f"rows of a table by {field}, with a column {field.name!r}")
+        leaves = [Leaf(field.name, Op.EQ, "a"), Leaf("at", Op.GE, moments[1]), Leaf("n", Op.EQ, 7)]
+        compare(table, everything, [*leaves, Leaf(field.name, Op.IS_NULL)])
 
 
 SIBLINGS = (

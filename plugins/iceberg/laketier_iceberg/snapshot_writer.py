@@ -5,6 +5,7 @@ Their names hold a random id, so no two attempts share a file.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import uuid
 from collections import defaultdict
@@ -42,6 +43,7 @@ class SnapshotWriter:
         self._attempt = uuid.uuid4()
         self._locations = table.location_provider()
         self._compression: Any = manifest_codec(table.metadata.properties, ".".join(table.name()))
+        self._numbers = itertools.count()
         self._paths: list[str] = []
 
     def added(self, files: Sequence[DataFile]) -> list[ManifestFile]:
@@ -140,13 +142,16 @@ class SnapshotWriter:
 
     def forget(self) -> None:
         """Delete what was written. Only when it is certain that the snapshot did not land and never will."""
-        for path in self._paths:
+        self._delete(self._paths)
+
+    def _delete(self, paths: Iterable[str]) -> None:
+        for path in paths:
             try:
                 self._table.io.delete(path)
             except Exception as error:  # noqa: BLE001 - best effort: orphan collection finds what is left
-                log.warning("manifest %s of a lost attempt could not be deleted: %s", path, error)
+                log.warning("manifest %s of no snapshot could not be deleted: %s", path, error)
 
-    def _merge(self, spec_id: int, manifests: Iterable[ManifestFile]) -> ManifestFile:
+    def _merge(self, spec_id: int, manifests: Sequence[ManifestFile]) -> ManifestFile:
         with self._manifest(spec_id) as writer:
             for manifest in manifests:
                 for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=False):
@@ -155,11 +160,15 @@ class SnapshotWriter:
                         (writer.add if own and entry.status == ManifestEntryStatus.ADDED else writer.existing)(entry)
                     elif own:  # what older snapshots removed is said in their own manifests
                         writer.delete(entry)
+        # Those of this attempt are in none but the merged one, and no snapshot ever names them.
+        own_paths = {manifest.manifest_path for manifest in manifests}.intersection(self._paths)
+        self._paths = [path for path in self._paths if path not in own_paths]
+        self._delete(own_paths)
         return writer.to_manifest_file()
 
     @contextmanager
     def _manifest(self, spec_id: int) -> Iterator[ManifestWriter]:
-        path = self._new_path(f"{self._attempt}-m{len(self._paths)}.avro")
+        path = self._new_path(f"{self._attempt}-m{next(self._numbers)}.avro")
         with write_manifest(
             format_version=self._metadata.format_version,
             spec=self._metadata.specs()[spec_id],

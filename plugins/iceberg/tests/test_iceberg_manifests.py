@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pyiceberg.manifest import ManifestContent, ManifestFile
 from laketier.spi import ConfigError, Passthrough
 from laketier_iceberg.connection import EMBEDDED_NAME, CatalogSettings
 from laketier_iceberg.options import IcebergOptions
+from laketier_iceberg.references import locations
 from laketier_iceberg.snapshot_writer import SnapshotWriter
 from laketier_iceberg.transaction import Leaving
 from laketier_iceberg.unread import _is_known
@@ -21,7 +23,7 @@ TARGET, LEAST = "commit.manifest.target-size-bytes", "commit.manifest.min-count-
 class Told(SnapshotWriter):
     """Tells what it would merge, and writes nothing."""
 
-    def _merge(self, spec_id: int, manifests: Iterable[ManifestFile]) -> Any:
+    def _merge(self, spec_id: int, manifests: Sequence[ManifestFile]) -> Any:
         return spec_id, [manifest.manifest_length for manifest in manifests]
 
 
@@ -65,6 +67,18 @@ def test_only_manifests_of_one_spec_and_of_data_become_one(make: Callable[..., A
     given = [of(1), of(2)]
     assert off.merged(given) == given
     assert off.merged([deletes]) == [deletes]
+
+
+def test_a_manifest_that_was_merged_as_it_was_made_is_gone(make: Callable[..., Any]) -> None:
+    """No snapshot names it, so nobody but a collection of orphans would find it."""
+    made = make(properties={LEAST: "0", "commit.manifest-merge.enabled": "true"})
+    for epoch in range(3):
+        made.round(made.token(epoch), made.batch(epoch * 10, epoch * 10 + 2))
+    table = made.table()
+    named = {location.rpartition("/")[2] for location in locations(table)}
+    folder = Path(table.location().removeprefix("file://")) / "metadata"
+    assert sorted(path.name for path in folder.glob("*.avro") if path.name not in named) == []
+    assert len(table.current_snapshot().manifests(table.io)) == 1
 
 
 def test_only_manifests_of_files_that_leave_are_written_again(make: Callable[..., Any]) -> None:
