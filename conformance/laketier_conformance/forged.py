@@ -19,11 +19,11 @@ MOST_SEALED, MOST = 144, 24
 which a library reads for it in most formats. Each is looked at several times."""
 _SEALED = {"sha256", "body"}
 _LEFT_OUT = object()
-_NUMBERS: tuple[Any, ...] = ("x", -1, 2**63, _LEFT_OUT)
+_NUMBERS: tuple[Any, ...] = ("x", 0, -1, 2**63, _LEFT_OUT)
 _TEXTS: tuple[Any, ...] = (7, "x", _LEFT_OUT)
 _OTHERS: tuple[Any, ...] = (["x"], 7, None, _LEFT_OUT)
 """What is put into the place of a number, a text and anything else. The first tells most: whoever takes it did not look
-at all."""
+at all. Zero is a count, and nothing is divided by it."""
 
 
 class Forgery(NamedTuple):
