@@ -157,7 +157,8 @@ INNER = {
 
 @pytest.mark.needs(Feature.NESTED_TYPES)
 def test_not_null_inside_of_a_type(lake: Lake) -> None:
-    """It is kept when a table is made, and when a column is added; or the type is refused. Rows keep to it."""
+    """It is kept when a table is made, and when a column is added; or the type is refused. Rows keep to it. Where a
+    value is null itself there is nothing inside, whatever Arrow has there."""
     schema = pa.schema([("id", pa.int64()), *((name, kind) for name, (kind, _, _) in INNER.items())])
     try:
         table = lake.create(schema, "db.inner")
@@ -173,7 +174,12 @@ def test_not_null_inside_of_a_type(lake: Lake) -> None:
             kind = INNER[field.name.removeprefix("more_")][0]
             expect(inner(field.type), inner(kind), f"whether nulls may be inside of {field.name}: {kind}")
     good = {name: [value] for name, (_, value, _) in INNER.items()}
-    table.publish_arrow([pa.RecordBatch.from_pydict({"id": [0], **good}, schema=schema)], token(0))
+    some = {name: pa.array([value], kind) for name, (kind, value, _) in INNER.items()}
+    # Arrow's own nulls have nulls inside, too.
+    nulls = {name: pa.concat_arrays([pa.nulls(1, kind), some[name]]) for name, (kind, _, _) in INNER.items()}
+    for epoch, (ids, rows) in enumerate((([0], some), ([2, 3], nulls))):
+        with goes_well("values with no null inside are written, and then nulls beside them"):
+            table.publish_arrow([pa.RecordBatch.from_pydict({"id": ids, **rows}, schema=schema)], token(epoch))
     for name, (kind, _, bad) in INNER.items():
         free = pa.schema(
             [("id", pa.int64()), *((n, nullable(k) if n == name else k) for n, (k, _, _) in INNER.items())]
@@ -181,8 +187,9 @@ def test_not_null_inside_of_a_type(lake: Lake) -> None:
         rows = pa.RecordBatch.from_pydict({"id": [1], **good, name: [bad]}, schema=free)
         with refused(IncompatibleData, f"a null inside of {kind}, which is not null, is written"):
             table.stage_arrow([rows])
-    read = table.read(columns=("id", *INNER)).to_pylist()
-    expect(read, [{"id": 0, **{name: value for name, (_, value, _) in INNER.items()}}], "rows of such types")
+    read = table.read(columns=("id", *INNER)).sort_by("id").to_pylist()
+    whole, none = ({name: value if there else None for name, (_, value, _) in INNER.items()} for there in (1, 0))
+    expect(read, [{"id": 0, **whole}, {"id": 2, **none}, {"id": 3, **whole}], "rows of such types")
 
 
 def inner(kind: pa.DataType) -> list[bool]:

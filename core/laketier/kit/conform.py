@@ -7,6 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.hidden_nulls import without_hidden_nulls
 from laketier.kit.nested import is_list
 from laketier.kit.nulls import refuse_nulls
 from laketier.spi.errors import IncompatibleData
@@ -19,7 +20,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns of one name, any loss, and a null where the schema allows none (also inside structs, lists and maps)."""
     if batch.schema.equals(schema):
         refuse_nulls(batch)
-        return batch.replace_schema_metadata(schema.metadata)
+        return without_hidden_nulls(batch).replace_schema_metadata(schema.metadata)
     known = set(schema.names)
     extra = [name for name in batch.schema.names if name not in known]
     if extra:
@@ -35,16 +36,13 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     arrays = [_column(batch, field) for field in schema]
     result = pa.RecordBatch.from_arrays(arrays, schema=schema)
     refuse_nulls(result)
-    return result
+    return without_hidden_nulls(result)
 
 
 def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
     index = batch.schema.get_field_index(field.name)
     if index < 0:
         if field.nullable:
-            if pt.is_struct(field.type):
-                # `pa.nulls` puts nulls into fields that are not null as well, and Parquet refuses these.
-                return pa.array([None] * batch.num_rows, field.type)
             return pa.nulls(batch.num_rows, field.type)
         raise IncompatibleData(
             f"column {field.name!r} is missing", why="the table declares it not null", fix="Add it to the input."

@@ -30,7 +30,7 @@ def _check(array: pa.Array, field: pa.Field, where: str, there: pa.BooleanArray 
                 why="the table declares it not null",
                 fix="Filter or fill them in the query.",
             )
-    if _is_strict_inside(field.type):
+    if is_strict_inside(field.type):
         for child, values, inside in _inside(array, field.type, there):
             _check(values, child, f"{where}.{child.name}", inside)
 
@@ -68,10 +68,10 @@ def _parents(maps: pa.MapArray) -> pa.Array:
 
 
 def _is_strict(field: pa.Field) -> bool:
-    return not field.nullable or _is_strict_inside(field.type)
+    return not field.nullable or is_strict_inside(field.type)
 
 
-def _is_strict_inside(kind: pa.DataType) -> bool:
+def is_strict_inside(kind: pa.DataType) -> bool:
     """Whether a field inside is not null, at any level: nothing else needs a look at the values."""
     if not pt.is_nested(kind):
         return False
@@ -79,5 +79,5 @@ def _is_strict_inside(kind: pa.DataType) -> bool:
         return any(_is_strict(kind.field(i)) for i in range(kind.num_fields))
     if pt.is_map(kind):
         # Keys are never null in Arrow, but there may be structs among them.
-        return _is_strict_inside(kind.key_type) or _is_strict(kind.item_field)
+        return is_strict_inside(kind.key_type) or _is_strict(kind.item_field)
     return any(is_kind(kind) for is_kind in _LISTS) and _is_strict(kind.value_field)
