@@ -20,7 +20,7 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int": (pa.int32(), [1, -2, 1, 2**31 - 1, None]),
     "bigint": (pa.int64(), [-(2**63), 2**63 - 1, 0, None]),
     "bool": (pa.bool_(), [True, False, None, True]),
-    "date": (pa.date32(), [date(2026, 11, 21), date(1969, 12, 31), None]),
+    "date": (pa.date32(), [date(2026, 11, 21), date(1969, 12, 31), date(1, 1, 1), None]),
     "timestamp": (pa.timestamp("us"), [DAY, datetime(1969, 12, 31, 23, 59, 59, 999999), None]),
     "decimal": (pa.decimal128(9, 2), [Decimal("1.50"), Decimal("-0.01"), None]),
 }

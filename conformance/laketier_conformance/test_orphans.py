@@ -183,7 +183,9 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
 
 def test_what_is_young_stays(table: Table) -> None:
     staged = table.staged(ids_of(0))
-    expect(list(table.lake.storage.maintenance(table.info).remove_orphans([])), [], "orphans that are gone, of none")
+    maintenance = table.lake.storage.maintenance(table.info)
+    expect(list(maintenance.remove_orphans([])), [], "orphans that are gone, of none")
+    expect(list(maintenance.orphans(0)), [], "orphans that are older than the first moment of all")
     collected = collect(table, grace=timedelta(hours=1))
     expect(
         (collected.orphans, collected.removed, collected.horizon),

@@ -71,6 +71,11 @@ NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
     "struct": (STRUCT, [{"a": 1, "b": {"c": "x"}}, {"a": None, "b": None}, {"a": 2, "b": {"c": None}}]),
     "list-of-struct": (pa.list_(pa.struct([("a", pa.int64())])), [[{"a": 1}, None, {"a": None}], []]),
     "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1), ("b", None)], []]),
+    "list-of-moments": (pa.list_(pa.timestamp("us")), [[MOMENT, None, datetime(1969, 12, 31, 23, 59, 59, 999999)], []]),
+    "struct-of-decimals": (
+        pa.struct([("d", pa.decimal128(38, 18)), ("t", pa.date32()), ("b", pa.binary()), ("f", pa.bool_())]),
+        [{"d": Decimal("12345678901234567890.123456789012345678"), "t": date(1, 1, 1), "b": b"\xff\x00", "f": False}],
+    ),
     "list-of-list": (pa.list_(pa.list_(pa.float64())), [[[1.5], [], None], []]),
 }
 VECTORS: dict[str, tuple[pa.DataType, list[Any]]] = {

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from laketier.spi import Feature, FeatureNotSupported, IncompatibleData, Leaf, Op, UnsupportedType, to_arrow
+from laketier.spi import AddColumn, Feature, FeatureNotSupported, IncompatibleData, Leaf, Op, UnsupportedType, to_arrow
 from laketier_conformance.column_types import alike
 from laketier_conformance.expect import expect, goes_well
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
@@ -183,6 +183,21 @@ def test_what_lies_below_a_null(lake: Lake) -> None:
     for name in ("s", "l"):
         found = table.read(filters=(Leaf(name, Op.IS_NULL),))["id"].to_pylist()
         expect(sorted(found), [1, 3], f"rows whose {name} is null, whatever lies below")
+
+
+@pytest.mark.needs(Feature.NESTED_TYPES, Feature.ADD_COLUMN)
+def test_a_struct_that_came_later_is_null_in_older_rows(table: Table) -> None:
+    """It is no struct of nulls."""
+    table.append(0)
+    kind = pa.struct([("a", pa.int64())])
+    table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("s", kind))])
+    values = [{"a": 1}, {"a": None}, None]
+    rows = batch(range(100, 103)).append_column("s", pa.array(values, kind))
+    table.publish_arrow([rows], token(1))
+    read = table.read(columns=("id", "s")).sort_by("id")["s"].to_pylist()
+    expect(read, [None] * len(ids_of(0)) + values, "structs of rows from before the column came, and of later ones")
+    nulls = table.read(columns=("id", "s"), filters=(Leaf("s", Op.IS_NULL),))["id"].to_pylist()
+    expect(sorted(nulls), [*ids_of(0), 102], "rows whose struct is null, where the column was added")
 
 
 def test_slices_that_begin_within_a_byte(lake: Lake) -> None:

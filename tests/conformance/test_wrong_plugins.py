@@ -97,6 +97,7 @@ HELPERS = {
     "leaving",
     "rolling",
     "updating",
+    "within",
     "sequenced",
     "sparks_numbers",
     "optioned",
