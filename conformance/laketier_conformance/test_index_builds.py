@@ -5,11 +5,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from laketier.spi import (
     ConfigError,
+    Conflict,
     Feature,
     FeatureNotSupported,
     IndexKind,
@@ -20,8 +22,9 @@ from laketier.spi import (
     LaketierError,
     Match,
     TableChanged,
+    TableNotFound,
 )
-from laketier_conformance import foreign
+from laketier_conformance import apart, foreign
 from laketier_conformance.documents import INDEX, QUERIES, Documents
 from laketier_conformance.expect import expect, goes_well, refused, the_one, told
 from laketier_conformance.harness import Harness
@@ -166,6 +169,35 @@ def test_a_build_goes_on_after_a_change(texts: Documents, meanwhile: str, harnes
 
 
 @WORDED
+def test_a_merge_goes_on(texts: Documents) -> None:
+    """After one that died with a part of it done: all that was to be merged is."""
+    texts.index(4)
+    merged = replace(texts.spec, options={})
+    try:
+        plan, _ = texts.built(2, IndexMode.MERGE, merged)
+    except FeatureNotSupported:
+        return
+    found = texts.indexer.resume(texts.indexer.plan(merged, 2, IndexMode.MERGE), 2)
+    about = "a merge that goes on"
+    units = [unit for part in (*(each.part for each in found.kept), *found.parts) for unit in part.units]
+    expect(sorted(units), sorted(unit for part in plan.parts for unit in part.units), f"{about}: what it merges")
+    with goes_well(about):
+        info = texts.indexer.publish(found, [found.builder.build(part) for part in found.parts])
+    expect((len(info.segments), info.rows_indexed), (2, 80), f"{about}: its segments, and the rows in it")
+    _finds_its_words(texts, about)
+
+
+@WORDED
+def test_settings_that_are_none(texts: Documents) -> None:
+    """None is always allowed, and is as if it were not given."""
+    told = []
+    for mode, options in ((IndexMode.CREATE, {}), (IndexMode.REPLACE, dict.fromkeys(texts.options))):
+        with goes_well(f"an index is built with the settings {options}"):
+            told.append(dict(texts.index(2, mode, replace(texts.spec, options=options)).options))
+    expect(told[1], told[0], "the settings that an index tells, which was given None for each")
+
+
+@WORDED
 @pytest.mark.parametrize("mode", [IndexMode.CREATE, IndexMode.APPEND])
 def test_deleted_rows_that_are_brought_back_since_the_plan(
     texts: Documents, mode: IndexMode, harness: Harness, unproven: Unproven
@@ -244,6 +276,40 @@ def test_what_parts_share_is_trained_first(lake: Lake, harness: Harness) -> None
     expect((words.needs_training, words.train() == words), (False, True), "whether an index of words is not trained")
     points.texts.index(2)
     expect(sorted(points.texts.found(Match("kolt"))), points.texts.expected("kolt"), "the rows that 'kolt' finds")
+
+
+@VECTORED
+def test_an_append_to_damaged_vectors(lake: Lake, harness: Harness, unproven: Unproven) -> None:
+    """What all segments share can't be read any more: the table is said to be damaged, and never that others came
+    first; or all is well."""
+    points = Pointed.of(lake, harness, rounds=2, rows=60)
+    texts, kind = points.texts, IndexKind.IVF_FLAT
+    before = lake.files()
+    spec = IndexSpec("of_v", "v", kind, harness.vector_options.get(kind.value, {}))
+    try:
+        texts.index(1, spec=spec)
+    except FeatureNotSupported:
+        return
+    root, left = Path(lake.location), sorted(lake.files() - before)
+    if not left:
+        unproven("appends to damaged indexes", "a build leaves no files in a local folder")
+        return
+    points.append(2, range(1000, 1060))
+    files = apart.read_all([root / name for name in left])
+    for path, content in files.items():
+        for how, damaged in (("was cut", content[: len(content) // 2]), ("has other bytes", b"\xff" * len(content))):
+            apart.write(path, damaged)
+            about = f"an index is appended to whose file {path.name} {how}"
+            try:
+                plan = texts.indexer.plan(replace(spec, options={}), 1, IndexMode.APPEND)
+                texts.indexer.publish(plan, [plan.builder.build(part) for part in plan.parts])
+            except (Conflict, TableNotFound) as error:
+                raise AssertionError(f"{about}: expected an error that tells of damage, found {told(error)}") from error
+            except LaketierError:
+                pass
+            except Exception as error:
+                raise AssertionError(f"{about}: expected an error of laketier's, found {told(error)}") from error
+            apart.write(path, content)
 
 
 @WORDED

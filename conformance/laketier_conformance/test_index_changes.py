@@ -128,6 +128,18 @@ def _plans_again(texts: Documents, plan: IndexPlan, built: list[BuiltIndexPart],
     expect(info.column, plan.spec.column, f"{about}: the column of the index, when it was planned again")
 
 
+@INDEXED
+def test_an_append_of_nothing_to_an_index_that_is_gone(texts: Documents) -> None:
+    """It is told: there is no index to answer with."""
+    spec = _of_sizes(texts)
+    texts.index(1, spec=spec)
+    plan, built = texts.built(1, IndexMode.APPEND, spec)
+    expect([len(plan.parts), len(built)], [0, 0], "the parts of an append of nothing")
+    texts.indexer.drop(FILTERED)
+    with refused((TableChanged, ConfigError), "an append of nothing is published, and its index was dropped"):
+        texts.indexer.publish(plan, built)
+
+
 # -- the column -----------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from dataclasses import replace
@@ -11,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    Boolean,
+    Boost,
     Feature,
     FeatureNotSupported,
     Hybrid,
@@ -109,6 +112,16 @@ def test_what_a_part_tells(texts: Documents) -> None:
         assert each.size > 0, f"{told}: the bytes of its files are {each.size}"
     expect(len({each.segment for each in built}), len(built), "the ids of what was built")
     expect(len({each.settings for each in built}), 1, "the settings of parts of one plan")
+    others = [_of_sizes(texts), replace(_of_sizes(texts), column="id"), texts.spec, replace(texts.spec, column="title")]
+    settings = [json.dumps([each.settings for each in texts.built(1, spec=spec)[1]]) for spec in others]
+    expect(
+        settings[:1], [json.dumps([built[0].settings])], "the settings of a part that is built by the same spec again"
+    )
+    expect(
+        len(set(settings)),
+        len(others),
+        "the settings of parts of other columns and kinds, each of which is another one",
+    )
     left = _bytes(texts, texts.table.lake.files() - before)
     assert not left or sum(each.size for each in built) <= left, "parts are no larger than the files that they left"
 
@@ -252,6 +265,15 @@ def test_words_that_an_index_drops(texts: Documents) -> None:
             assert answer.explain.notes, f"{words!r} finds none of the rows that have it, and nobody is told why"
         elif words == "the kolt":
             expect(answer.explain.notes, (), f"the notes to an answer to {words!r}, with rows")
+    for query in (
+        Boolean(must=(Match("the"), Match("of"))),
+        MultiMatch("the of", ("doc",)),
+        Boost(Match("the"), Match("of")),
+    ):
+        with goes_well(f"{query} is asked"):
+            answer = texts.searcher.search(query, k=1000, columns=["id"])
+        if answer.rows.num_rows == 0:
+            assert answer.explain.notes, f"{query} finds none of the rows that have its words, and nobody is told why"
     texts.index(2, IndexMode.REPLACE)
     if texts.options:
         expect(texts.searcher.search("quux").explain.notes, (), "the notes to an answer to a word that no row has")

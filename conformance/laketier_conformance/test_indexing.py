@@ -34,6 +34,7 @@ from laketier.spi import (
 from laketier_conformance import apart
 from laketier_conformance.documents import kind_of_numbers
 from laketier_conformance.expect import expect, goes_well, refused, the_one
+from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, ids_of
 
 
@@ -267,7 +268,7 @@ _DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.needs(Feature.INDEXING, Feature.ORPHAN_COLLECTION)
-def test_orphans_of_indexes(table: Table) -> None:
+def test_orphans_of_indexes(table: Table, harness: Harness) -> None:
     """A collection leaves each file that an index needs, and takes what a build left that nobody published. Who
     publishes that build afterwards is refused, or the index answers all the same."""
     plan, builder = _planned_of(table, 2)
@@ -286,6 +287,12 @@ def test_orphans_of_indexes(table: Table) -> None:
     table.lake.let_age()
     collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
     _answers(table, "an index that was replaced, after orphans were collected")
+    if harness.expire is not None:
+        harness.expire(table.lake.storage, table.info)
+        table.lake.let_age()
+        with goes_well("orphans are collected after others expired the snapshots that had an index which is gone"):
+            collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
+        _answers(table, "an index, after snapshots expired, and orphans were collected")
 
 
 def _planned_of(table: Table, epochs: int) -> tuple[IndexPlan, LakeIndexBuilder]:

@@ -17,17 +17,22 @@ from laketier.spi import (
     Hybrid,
     IndexKind,
     IndexSpec,
+    Leaf,
     Match,
     MultiMatch,
     Nearest,
+    Op,
     Phrase,
     SearchQuery,
+    TableError,
+    to_arrow,
 )
-from laketier_conformance.documents import ALL, TEXTS, WORDS, Documents, documents, text_of, words_of
+from laketier_conformance.documents import ALL, TEXTS, WORDS, Documents, documents, matches, text_of, words_of
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, token
 from laketier_conformance.points import ASKED, DIMENSIONS, Pointed, same_places, vector_of
+from laketier_conformance.test_types import FLAT
 
 Unproven = Callable[[str, str], None]
 WORDED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING)
@@ -131,6 +136,49 @@ def test_words_in_between(texts: Documents, unproven: Unproven) -> None:
         found = own.intersection(texts.found(Phrase("kolt zarn", slop=slop)))
         # In another order they are two words further apart, where a format counts such rows.
         expect(found - {1003}, expected, f"the rows with 'kolt zarn' and {slop} words in between")
+
+
+@WORDED
+def test_filters_of_each_type_choose_the_rows(lake: Lake, harness: Harness) -> None:
+    """Or such a filter is refused: it is never passed over, and a row that it drops is none of the best. So it is with
+    columns of any name."""
+    lake.storage.searcher(lake.create(name="db.plain").info)  # a format without it refuses here
+    odd = ("a b", "Größe", 'it\'s "odd"', "a.b", "`tick`")
+    columns = {name: FLAT[name] for name in _FILTERED} | {name: (pa.int64(), [1, 2]) for name in odd}
+    for number, (name, (kind, _)) in enumerate(list(columns.items())):
+        try:
+            lake.create(pa.schema([("id", pa.int64()), (name, kind)]), f"db.of_{number}")
+        except (TableError, ConfigError, FeatureNotSupported):
+            del columns[name]
+    schema = pa.schema([*TEXTS, *((name, kind) for name, (kind, _) in columns.items())])
+    texts = Documents(lake.create(schema), harness.text_options)
+    more = [
+        pa.array([(*values, None)[i % (len(values) + 1)] for i in range(40)], kind) for kind, values in columns.values()
+    ]
+    texts.table.publish_arrow([pa.record_batch([*documents(range(40)).columns, *more], schema=schema)], token(0))
+    texts.index(1)
+    whole = texts.table.read()
+    matching = whole.filter(pa.array([matches("kolt", i) for i in whole["id"].to_pylist()]))
+    for name, (_, values) in columns.items():
+        for leaf in (Leaf(name, Op.EQ, values[0]), Leaf(name, Op.NOT_NULL), Leaf(name, Op.IN, tuple(values))):
+            about = f"'kolt' is searched where {leaf}"
+            expected = matching.filter(to_arrow(leaf, whole.schema))["id"].to_pylist()
+            with goes_well(about):
+                try:
+                    found = texts.found("kolt", filters=[leaf])
+                except FeatureNotSupported:
+                    continue
+            expect(sorted(found), sorted(expected), f"{about}: the rows that it finds")
+        try:
+            with goes_well(f"words are searched, and column {name!r} is asked for"):
+                rows = texts.searcher.search("kolt", k=ALL, columns=["id", name]).rows
+        except FeatureNotSupported:
+            continue
+        shown, wanted = (repr(each.sort_by("id")[name].to_pylist()) for each in (rows, matching))  # NaN is not itself
+        expect(shown, wanted, f"column {name!r} of the rows with 'kolt'")
+
+
+_FILTERED = ("bool", "int8", "uint64", "float64", "decimal-18-6", "string", "binary", "date32", "timestamp-us-utc")
 
 
 # -- vectors --------------------------------------------------------------------------------------------------------

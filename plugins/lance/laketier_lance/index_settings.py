@@ -77,7 +77,7 @@ _GRAPH: Mapping[str, int] = {"m": 20, "ef_construction": 150, "max_level": 7}
 _METRICS = ("l2", "cosine", "dot")
 _LEAST_SAMPLE = 2
 _MOST: Mapping[str, int] = {"sample_rate": 65_536, "max_iters": 10_000, "m": 512, "ef_construction": 10_000}
-_LEAST: Mapping[str, int] = {"sample_rate": _LEAST_SAMPLE, "m": 2, "max_level": 1, "ef_construction": 2}
+_LEAST: Mapping[str, int] = {"sample_rate": _LEAST_SAMPLE, "m": 4, "max_level": 1, "ef_construction": 4}
 _MOST_LEVELS = 32
 _GRAPH_ROWS = 1_048_576
 """Rows of a partition that has a graph: the graph finds its way in many, and each partition has one of its own."""
@@ -276,6 +276,13 @@ def _check_fit(options: Mapping[str, Any], rows: int, vectors: pa.FixedSizeListT
             where=where,
             why=f"a model is trained on {_LEAST_SAMPLE} rows of each, at least",
             fix=f"Take num_partitions = {max(1, rows // TRAINING['sample_rate'])}, or wait for more rows.",
+        )
+    if "m" in options and options["ef_construction"] < options["m"]:
+        raise ConfigError(
+            f"ef_construction = {options['ef_construction']} is less than m = {options['m']}",
+            where=where,
+            why="Lance looks for the neighbours of a vector among so many candidates",
+            fix="Give a larger ef_construction, or a smaller m.",
         )
     if "num_bits" not in options:
         return
