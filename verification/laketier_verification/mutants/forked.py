@@ -48,10 +48,11 @@ class Test:
 
 
 def in_a_fork(
-    work: Callable[[Say, Path], None], limit_of: Callable[[dict[str, Any]], float]
+    work: Callable[[Say, Path], None], limit_of: Callable[[dict[str, Any]], float], first: float = _START
 ) -> Generator[dict[str, Any]]:
     """What ``work`` says in a fork, which ends with it. ``limit_of`` tells how long to wait for what comes after a word
-    of it; then the last word is ``{"timeout": True}``. What it started is ended, too."""
+    of it, and ``first`` for the first one; then the last word is ``{"timeout": True}``. What it started is ended, too.
+    """
     reading, writing = os.pipe()
     folder = Path(tempfile.mkdtemp(prefix="mutant-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
     with warnings.catch_warnings():
@@ -64,7 +65,7 @@ def in_a_fork(
         _work(work, writing, folder)
     os.close(writing)
     try:
-        yield from _words(reading, limit_of)
+        yield from _words(reading, limit_of, first)
     finally:
         os.close(reading)
         with suppress(ProcessLookupError, PermissionError):  # the second by macOS, of a group that has ended
@@ -128,8 +129,8 @@ def _saying(words: TextIO) -> Say:
     return say
 
 
-def _words(reading: int, limit_of: Callable[[dict[str, Any]], float]) -> Iterator[dict[str, Any]]:
-    text, until = b"", time.monotonic() + _START
+def _words(reading: int, limit_of: Callable[[dict[str, Any]], float], first: float) -> Iterator[dict[str, Any]]:
+    text, until = b"", time.monotonic() + first
     while True:
         ready, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()))
         if not ready:

@@ -25,6 +25,8 @@ from laketier_verification.mutants.lines import Lines, Recorder
 from laketier_verification.mutants.source import Module
 from laketier_verification.mutants.targets import ROOT
 
+_LONGEST = 600.0
+"""Seconds that a test may take without a mutant."""
 _FIXTURES = {"children", "interpreter", "_children"}
 
 
@@ -66,7 +68,9 @@ def profile(
 
     def pass_over(items_left: Sequence[pytest.Item], *, of_others: bool) -> None:
         words = in_a_fork(
-            lambda say, folder: _record(items_left, reports, control, say, folder, of_others=of_others), lambda _: 600.0
+            lambda say, folder: _record(items_left, reports, control, say, folder, of_others=of_others),
+            lambda _: _LONGEST,
+            first=_LONGEST,  # a run that goes on may begin with the longest test
         )
         with file.open("a", encoding="utf-8") as opened, closing(words):
             for word in words:
