@@ -91,9 +91,12 @@ class Catalog(spi.LakeCatalog):
                     )
                 if old.name != new.name:
                     session.run(f"ALTER TABLE {session.lake}.{name} RENAME {quoted(old.name)} TO {quoted(new.name)}")
+            with_added = there  # a column may be named twice in one call
             for change in changes:
                 if isinstance(change, spi.AddColumn):
-                    add(session, change.field, there)
+                    add(session, change.field, with_added)
+                    if change.field.name not in with_added.names:
+                        with_added = with_added.append(change.field)
 
         def add(session: Session, field: pa.Field, there: pa.Schema) -> None:
             check_columns(pa.schema([field]))
