@@ -349,13 +349,17 @@ def test_filters_by_integers_beyond_a_column(lake: Lake) -> None:
     _filter_beyond(table, everything, [least - 1, greatest + 1], "a column of 32 bits")
 
 
-def test_filters_by_integers_beyond_floats(lake: Lake) -> None:
-    """Python's whole numbers have any size, and most libraries fail where they make one a float."""
-    table, everything = _filled(lake, pa.float64(), [[-1e300, -1.0], [0.0, 1e300], [None], [-1e300, 1e300]])
-    _filter_beyond(table, everything, [10**400], "a column of doubles")
+@pytest.mark.parametrize(
+    ("kind", "literals"), [(pa.float64(), [10**400]), (pa.float32(), [10**39, -1e300])], ids=["double", "float"]
+)
+def test_filters_by_numbers_beyond_floats(lake: Lake, kind: pa.DataType, literals: list[Any]) -> None:
+    """Python's whole numbers have any size, and most libraries fail where they make one a float. A double may be
+    infinite as a float."""
+    table, everything = _filled(lake, kind, [[-1e30, -1.0], [0.0, 1e30], [None], [-1e30, 1e30]])
+    _filter_beyond(table, everything, literals, f"a column of type {kind}")
 
 
-def _filter_beyond(table: Table, everything: pa.Table, literals: list[int], what: str) -> None:
+def _filter_beyond(table: Table, everything: pa.Table, literals: list[Any], what: str) -> None:
     rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
     for literal in literals:
         true_of_all = (Op.LT, Op.LE, Op.NE) if literal > 0 else (Op.GT, Op.GE, Op.NE)

@@ -8,8 +8,8 @@ from feather_lake.plugin import FEATURES, Source
 from laketier import spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_filters.py::test_filters_by_integers_beyond_floats"
-SAYS = "a column of doubles is filtered by a number beyond it (Leaf =): expected rows, found OverflowError"
+CAUGHT_BY = "test_filters.py::test_filters_by_numbers_beyond_floats[double]"
+SAYS = "a column of type double is filtered by a number beyond it (Leaf =): expected rows, found OverflowError"
 
 
 class Floating(Source):
