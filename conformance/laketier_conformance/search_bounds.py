@@ -21,9 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from types import CodeType, FrameType, FunctionType, MappingProxyType
 from typing import Any
 
-import pyarrow as pa
-
-from laketier.spi import CommitterInitContext, Watermark, new_attempt_id
+from laketier.spi import CommitterInitContext, Watermark, WriteResult, new_attempt_id, unpack
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import packages
 from laketier_conformance.lake import Lake, Table, token
@@ -45,7 +43,8 @@ def foreign_commits(table: Table, numbers: range, rows: Mapping[int, int] = Mapp
     factory = table.factory
     for number in numbers:
         commit = new_attempt_id()
-        staged = [table.stage_arrow([pa.record_batch({"id": [rows[number]]})])] if number in rows else []
+        messages = [table.stage([rows[number]], factory=factory)] if number in rows else []
+        staged: list[WriteResult] = [unpack(factory.write_result_serializer, message) for message in messages]
         committer = factory.create_committer(CommitterInitContext(commit_id=commit))
         mark = None if number % 10 == 9 else Watermark(token(number // 3, f"other {number % 3}"), commit)
         committer.publish(committer.open(), staged, mark)
