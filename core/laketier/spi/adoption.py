@@ -36,8 +36,9 @@ class AdoptedTable:
 
 class LakeAdoption(ABC):
     """Makes tables of files where these lie, without writing or moving any of them. Made by `LakeStorage.adoption`, for
-    a format with `Feature.ADOPTION`. Driver only. What others put into the folder stays theirs: no maintenance deletes
-    it."""
+    a format with `Feature.ADOPTION`. Driver only. Files of which a table was made are the table's from then on: an
+    expiry deletes those that no snapshot needs any more. What else others put into the folder stays theirs: no
+    maintenance deletes it."""
 
     @abstractmethod
     def adopt(
