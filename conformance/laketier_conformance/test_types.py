@@ -235,6 +235,18 @@ def test_vectors_without_numbers(lake: Lake, name: str) -> None:
         comes_back_or_is_refused_as_declared(lake, Feature.VECTORS, kind, values)
 
 
+def test_a_vector_in_a_struct_that_is_null(lake: Lake) -> None:
+    """The vector itself may not be null, and is not where there is a struct. The row comes back; or the type is
+    refused, as some files of it can't be read."""
+    kind = pa.struct([pa.field("v", pa.list_(pa.float32(), 2), nullable=False)])
+    values = [{"v": [1.0, 2.0]}, None, {"v": [3.0, 4.0]}]
+    missing = [feature for feature in (Feature.VECTORS, Feature.NESTED_TYPES) if not lake.declares(feature)]
+    if missing:
+        comes_back_or_is_refused_as_declared(lake, missing[0], kind, values)
+    else:
+        comes_back_or_is_refused(lake, kind, values)
+
+
 def comes_back_or_is_refused_as_declared(lake: Lake, feature: Feature, kind: pa.DataType, values: list[Any]) -> None:
     """A feature about types is refused as such, or as the type that it is."""
     if lake.declares(feature):

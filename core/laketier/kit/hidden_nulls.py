@@ -43,8 +43,8 @@ def _child(array: Any, field: pa.Field) -> Any:
     if children(shown.type):
         return _made(shown, _children(shown), None, None)
     if pt.is_dictionary(shown.type):
-        indices = _child(shown.indices, field)
-        return pa.DictionaryArray.from_arrays(indices, shown.dictionary)
+        values = shown.dictionary if len(shown.dictionary) else _child(pa.nulls(1, shown.type.value_type), field)
+        return pa.DictionaryArray.from_arrays(shown.indices.fill_null(0), values, ordered=shown.type.ordered)
     return pa.Array.from_buffers(shown.type, len(shown), [None, *shown.buffers()[1:]], 0, shown.offset)
 
 

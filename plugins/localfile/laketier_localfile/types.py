@@ -43,6 +43,11 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("decimal of precision > 38", "refused", "DuckDB and others would read it as double: use string"),
     ("decimal of negative scale", "refused", "use scale 0"),
     ("fixed_size_list of size 0", "refused", "use list: Arrow could not read the file again"),
+    (
+        "fixed_size_list that is not null, in a struct that may be",
+        "refused",
+        "let the list be null as well: Arrow could not read a file in which the struct is",
+    ),
     ("struct without fields", "refused", "drop the column, or use bool"),
     ("union", "refused", "Parquet has none: use a struct with a field for each type"),
     ("extension types", "refused", "use the storage type"),
@@ -55,7 +60,7 @@ _ADVICE = {arrow: note for arrow, becomes, note in TYPE_TABLE if becomes == "ref
 def check_types(schema: pa.Schema) -> None:
     """Raise `UnsupportedType` for the first column that can't be stored unchanged, at any level."""
     for column in schema:
-        _check(column.name, column.type)
+        _check(column.name, column, maybe_missing=False)
 
 
 def check_partition_type(column: str, kind: pa.DataType) -> None:
@@ -70,15 +75,20 @@ def check_partition_type(column: str, kind: pa.DataType) -> None:
         )
 
 
-def _check(path: str, kind: pa.DataType) -> None:
+def _check(path: str, field: pa.Field, *, maybe_missing: bool) -> None:
+    """``maybe_missing``: the field is that of a struct which may be null."""
+    kind = field.type
     reason = _refusal(kind)
+    if maybe_missing and not field.nullable and pt.is_fixed_size_list(kind):
+        reason = "fixed_size_list that is not null, in a struct that may be"
     if reason is not None:
         raise UnsupportedType(
             f"column {path!r} has type {kind}, which this format does not store",
             fix=f"{_ADVICE[reason][0].upper()}{_ADVICE[reason][1:]}.",
         )
+    below = pt.is_struct(kind) and (field.nullable or maybe_missing)
     for name, child in children(kind):
-        _check(f"{path}.{name}", child.type)
+        _check(f"{path}.{name}", child, maybe_missing=below)
 
 
 def _refusal(kind: pa.DataType) -> str | None:

@@ -194,6 +194,7 @@ HELD: dict[str, list[tuple[pa.DataType, Any]]] = {
     ],
     "map": [(pa.map_(pa.string(), pa.list_(pa.int32())), [("a", [1])])],
 }  # fmt: skip
+VECTOR = pa.field("v", pa.list_(pa.float32(), 2), nullable=False)
 REFUSED: dict[str, list[pa.DataType]] = {
     "null": [pa.null()],
     "date64": [pa.date64()],
@@ -205,6 +206,12 @@ REFUSED: dict[str, list[pa.DataType]] = {
     "decimal of precision > 38": [pa.decimal256(39, 0)],
     "decimal of negative scale": [pa.decimal128(10, -2)],
     "fixed_size_list of size 0": [pa.list_(pa.float32(), 0), pa.list_(pa.list_(pa.float32(), 0), 2)],
+    "fixed_size_list that is not null, in a struct that may be": [
+        pa.struct([pa.field("v", pa.list_(pa.float32(), 2), nullable=False)]),
+        pa.struct(
+            [pa.field("s", pa.struct([pa.field("v", pa.list_(pa.float32(), 2), nullable=False)]), nullable=False)]
+        ),
+    ],
     "struct without fields": [pa.struct([])],
     "union": [pa.dense_union([pa.field("a", pa.int64())]), pa.sparse_union([pa.field("a", pa.int64())])],
     "extension types": [pa.uuid(), pa.json_()],

@@ -52,6 +52,17 @@ def test_vectors_below_a_null() -> None:
     assert made.to_pylist() == column.to_pylist()
 
 
+def test_a_dictionary_below_a_null() -> None:
+    """Where all is null it has no values, and what lies below nulls is no index of one."""
+    kind = pa.struct([pa.field("d", pa.dictionary(pa.int8(), pa.string()), nullable=False)])
+    schema = pa.schema([("c", kind)])
+    for column in (pa.nulls(2, kind), pa.concat_arrays([pa.nulls(2, kind), pa.array([{"d": "x"}], kind)])):
+        made = conform(pa.RecordBatch.from_arrays([column], schema=schema), schema).column(0)
+        made.validate(full=True)
+        assert made.field(0).null_count == 0
+        assert made.to_pylist() == column.to_pylist()
+
+
 def test_structs_that_are_null_in_a_list() -> None:
     values = pa.concat_arrays([pa.nulls(2, STRICT), pa.array([{"a": 1, "b": None}], STRICT)])
     column = pa.ListArray.from_arrays([0, 1, 1, 3], values, type=pa.list_(STRICT))
