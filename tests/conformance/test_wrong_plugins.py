@@ -58,6 +58,7 @@ OF_LAYOUTS = (
     "test_layout_changes.py::test_appended_rows_of_buckets",
     "test_layout.py::test_a_split_has_one_value_of_a_transform",
     "test_filters.py::test_moments_that_calendars_do_not_reach[year]",
+    "test_names.py::test_a_column_with_the_name_of_a_partition[a-column]",
 )
 """Nor has it buckets or transforms: these are about local files."""
 OF_FILES = ("test_adoption.py::",)
