@@ -1,5 +1,6 @@
 """A short life of a table under some settings: made, written in two rounds, written again, read, and dropped. Each of
-many settings is tried, several at once: where these fail, halves of them are."""
+many settings is tried, several at once. One that is refused by its name is tried alone, and then the rest; otherwise
+halves of them are."""
 
 from __future__ import annotations
 
@@ -75,8 +76,7 @@ class ShortLives:
         if refusal is not None and len(some) == 1:
             judge(some[0], refusal)
             return True
-        half = len(some) // 2
-        was_refused = [self.prove(each, judge) for each in (some[:half], some[half:])]
+        was_refused = [self.prove(part, judge) for part in _parts(some, refusal)]
         if failure is not None:
             raise self._of_fewest(some, failure)
         if refusal is not None and not any(was_refused):
@@ -174,6 +174,14 @@ class ShortLives:
 
     def _one(self, table: Table) -> list[dict[str, Any]]:
         return table.read(columns=("name", "id"), filters=(Leaf("id", Op.EQ, 1_003),), limit=3).to_pylist()
+
+
+def _parts(some: Sequence[Setting], refusal: LaketierError | None) -> tuple[Sequence[Setting], Sequence[Setting]]:
+    """The one that a refusal names, and the others; or two halves."""
+    named = [each for each in some if refusal is not None and each.key in str(refusal)]
+    if len(named) == 1:
+        return named, [each for each in some if each is not named[0]]
+    return some[: len(some) // 2], some[len(some) // 2 :]
 
 
 def _read(table: Table, doing: str) -> pa.Table | None:
