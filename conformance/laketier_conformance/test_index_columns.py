@@ -30,7 +30,7 @@ from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, token
 from laketier_conformance.points import ASKED, ODD, VECTORS, Pointed, vector_of
-from laketier_conformance.test_types import FLAT, NESTED
+from laketier_conformance.typed_values import FLAT, NESTED
 
 INDEXED = pytest.mark.needs(Feature.INDEXING)
 VECTORED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING, Feature.VECTORS)

@@ -32,7 +32,7 @@ from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, token
 from laketier_conformance.points import ASKED, DIMENSIONS, Pointed, same_places, vector_of
-from laketier_conformance.test_types import FLAT
+from laketier_conformance.typed_values import FLAT
 
 Unproven = Callable[[str, str], None]
 WORDED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING)
