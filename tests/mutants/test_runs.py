@@ -98,6 +98,7 @@ def lines(folder: Path, count: int, asked: str = "") -> list[str]:
     return (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.deep
 def test_a_run_of_some_tests_together(tmp_path: Path, module: Module) -> None:
     """Who was asked by them alone still waits for all the others."""
     lines(tmp_path, 1000, asked="in_another_process")
@@ -112,6 +113,7 @@ def test_a_run_of_some_tests_together(tmp_path: Path, module: Module) -> None:
     assert all(whole[key] == result for key, result in some.items() if result.noticed)
 
 
+@pytest.mark.deep
 def test_one_that_hides_another_is_noticed_later_than_that(tmp_path: Path, module: Module) -> None:
     """Both are tried at once, and the test that would notice the one passes with the other, until that has left."""
     hiding = """
@@ -185,6 +187,7 @@ def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
     assert not any(each["blind"] for each in recorded), "an interpreter that a test starts tells what it runs"
 
 
+@pytest.mark.deep
 def test_a_test_that_is_disturbed_by_what_is_recorded(tmp_path: Path, module: Module) -> None:
     """As one that looks at all that processes write. It is asked of each mutant, since nobody saw what it runs."""
     disturbed = """
@@ -200,6 +203,7 @@ def test_disturbed():
     assert set(last.values()) == {(True, False)}
 
 
+@pytest.mark.deep
 def test_a_fixture_that_tests_share(tmp_path: Path, module: Module) -> None:
     """Its lines and its time are those of each test that has it: the first one need not be the one that notices."""
     shared = """
@@ -243,6 +247,7 @@ def test_number(number):
     assert by["unused", "return value"] == "test_which"
 
 
+@pytest.mark.deep
 def test_a_library_that_warns_of_forks_makes_no_mutant_noticed(tmp_path: Path, module: Module) -> None:
     """Its warning is an error that pytest keeps, and every later fork's first test once failed by it."""
     hook = "import os, warnings\nos.register_at_fork(before=lambda: warnings.warn('forks'))\n"
@@ -254,6 +259,7 @@ def test_a_library_that_warns_of_forks_makes_no_mutant_noticed(tmp_path: Path, m
     assert survivors == {("limit", "pass"), ("loop", "value -= 2")}
 
 
+@pytest.mark.deep
 def test_a_test_that_needs_another_one_notices_nothing(tmp_path: Path, module: Module) -> None:
     """It passes after the other one, as all tests run once without a mutant, and a mutant meets it alone."""
     needing = """
@@ -272,6 +278,7 @@ def test_needs():
     assert outcomes(tmp_path, module, "unused", asked="test_") == {NEAR}, "nor of many at once"
 
 
+@pytest.mark.deep
 def test_a_test_that_fails_now_and_then_notices_nothing(tmp_path: Path, module: Module) -> None:
     """Not the second time that it runs: then the first mutant meets it."""
     seldom = """
