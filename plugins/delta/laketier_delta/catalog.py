@@ -22,6 +22,7 @@ from laketier.kit.durable import make_directories
 from laketier.kit.partition import check_partition_name
 from laketier.spi import (
     AddColumn,
+    CommitError,
     ConfigError,
     Feature,
     IncompatibleTable,
@@ -230,6 +231,15 @@ class DeltaCatalog(LakeCatalog):
                 raise ConfigError(
                     "delta-rs refuses to create the table", where=location.uri, why=str(error).strip()
                 ) from error
+        except CommitError as error:
+            if not descriptor.properties or _has_entry(location):
+                raise
+            raise ConfigError(
+                "delta-rs panicked while it created the table",
+                where=location.uri,
+                why=error.why,
+                fix=f"Leave one of the properties out: {', '.join(sorted(descriptor.properties))}.",
+            ) from error
         make_durable(location, 0)
 
     def _make_folders(self, location: Location) -> None:

@@ -41,6 +41,8 @@ class Harness:
         "delta.minReaderVersion": ("99", "x"),
         "delta.constraints.positive": ("id > 0", "id >"),
         "delta.setTransactionRetentionDuration": ("interval 30 years", "a while"),
+        "laketier.buckets": ("x", "{}", '{"count": "many"}'),
+        "laketier.primary-key": ("x", "{}"),
     }
 
     def set_property(self, _storage: LakeStorage, table: TableInfo, key: str, value: str | None) -> None:

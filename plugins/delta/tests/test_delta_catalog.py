@@ -101,6 +101,16 @@ def test_what_the_format_can_not_do_is_refused_and_makes_nothing(lake, support):
         assert lake.storage.catalog().list_tables() == []
 
 
+def test_properties_that_delta_rs_panics_of_are_refused_by_their_names(lake, support):
+    both = {"delta.checkpointPolicy": "v2", "delta.enableDeletionVectors": "true"}
+    schema = pa.schema([("id", pa.int64())])
+    with pytest.raises(ConfigError, match="panicked while it created the table") as refused:
+        lake.storage.catalog().create_table(support.PATH, TableDescriptor(schema, properties=both))
+    assert refused.value.fix == "Leave one of the properties out: delta.checkpointPolicy, delta.enableDeletionVectors."
+    assert lake.storage.catalog().list_tables() == []
+    lake.storage.catalog().create_table(support.PATH, TableDescriptor(schema, properties=dict([both.popitem()])))
+
+
 def test_loading_and_dropping_what_is_not_there(lake, support):
     catalog = lake.storage.catalog()
     for action in (catalog.load_table, catalog.drop_table):
