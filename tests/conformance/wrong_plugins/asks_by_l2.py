@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overlaid import OverlaidSearcher, overlaid
+from overlaid import asking
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
-from laketier_lance.searcher import LanceSearchSnapshot
 
 CAUGHT_BY = "test_search_settings.py::test_the_metric_of_an_index"
 SAYS = "the 10 nearest by no metric, with an index of cosine"
 
 
-class Snapshot(LanceSearchSnapshot):
-    def search(self, request: spi.SearchRequest) -> spi.SearchResult:
-        query = request.query
-        if isinstance(query, spi.Nearest) and query.metric is None:
-            query = replace(query, metric="l2")
-        return super().search(replace(request, query=query))
-
-
-class Searcher(OverlaidSearcher):
-    snapshot = Snapshot
+def _query(request: spi.SearchRequest) -> spi.SearchQuery:
+    query = request.query
+    return replace(query, metric="l2") if isinstance(query, spi.Nearest) and query.metric is None else query
 
 
 class Harness(LanceHarness):
@@ -33,4 +25,4 @@ class Harness(LanceHarness):
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("asks-by-l2", searcher=Searcher)
+    return asking("asks-by-l2", _query)

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overlaid import OverlaidSearcher, overlaid
+from overlaid import asking
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
-from laketier_lance.searcher import LanceSearchSnapshot
 
 CAUGHT_BY = "test_search_settings.py::test_a_score_is_made_of_those_of_its_parts"
 SAYS = "the scores of Match("
 
 
-class Snapshot(LanceSearchSnapshot):
-    def search(self, request: spi.SearchRequest) -> spi.SearchResult:
-        query = request.query
-        if isinstance(query, spi.Match):
-            query = replace(query, boost=1.0)
-        return super().search(replace(request, query=query))
-
-
-class Searcher(OverlaidSearcher):
-    snapshot = Snapshot
+def _query(request: spi.SearchRequest) -> spi.SearchQuery:
+    query = request.query
+    return replace(query, boost=1.0) if isinstance(query, spi.Match) else query
 
 
 class Harness(LanceHarness):
@@ -33,4 +25,4 @@ class Harness(LanceHarness):
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("forgets-factors", searcher=Searcher)
+    return asking("forgets-factors", _query)

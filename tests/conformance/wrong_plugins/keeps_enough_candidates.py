@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overlaid import OverlaidSearcher, overlaid
+from overlaid import asking
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
-from laketier_lance.searcher import LanceSearchSnapshot
 
 CAUGHT_BY = "test_search_settings.py::test_how_far_an_index_is_looked_into"
 SAYS = "a walk that keeps 4 candidates is asked for 5 rows"
 
 
-class Snapshot(LanceSearchSnapshot):
-    def search(self, request: spi.SearchRequest) -> spi.SearchResult:
-        query = request.query
-        if isinstance(query, spi.Nearest) and query.ef is not None:
-            query = replace(query, ef=max(query.ef, request.k))
-        return super().search(replace(request, query=query))
-
-
-class Searcher(OverlaidSearcher):
-    snapshot = Snapshot
+def _query(request: spi.SearchRequest) -> spi.SearchQuery:
+    query = request.query
+    return (
+        replace(query, ef=max(query.ef, request.k))
+        if isinstance(query, spi.Nearest) and query.ef is not None
+        else query
+    )
 
 
 class Harness(LanceHarness):
@@ -33,4 +29,4 @@ class Harness(LanceHarness):
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("keeps-enough-candidates", searcher=Searcher)
+    return asking("keeps-enough-candidates", _query)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from laketier import spi
@@ -46,3 +48,16 @@ def overlaid(
 ) -> spi.LakeStoragePlugin:
     """The plugin."""
     return OverlaidPlugin(named, indexer, searcher)
+
+
+def asking(named: str, query: Callable[[spi.SearchRequest], spi.SearchQuery]) -> spi.LakeStoragePlugin:
+    """The plugin, whose searcher asks ``query`` instead of what it was asked."""
+
+    class Snapshot(LanceSearchSnapshot):
+        def search(self, request: spi.SearchRequest) -> spi.SearchResult:
+            return super().search(replace(request, query=query(request)))
+
+    class Searcher(OverlaidSearcher):
+        snapshot = Snapshot
+
+    return overlaid(named, searcher=Searcher)
