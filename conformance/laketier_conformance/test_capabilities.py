@@ -163,12 +163,17 @@ def test_a_foreign_rollback_is_noticed(
         unproven(Feature.ROLLBACK_DETECTION.value, "the format's harness has no roll_back")
         return
     first = table.append(0).snapshot_id
+    before = table.lake.storage.state(table.info)
     table.append(1)
     foreign.roll_back(table, harness, first, ids_of(0))
     for epoch in (1, 2):
         with refused((RolledBack, WatermarkLost), f"epoch {epoch} is published after somebody took the table back"):
             table.append(epoch)
     assert set(table.ids) <= set(ids_of(0)), "rows after somebody took the table back"
+    told = "the watermark of a state from before a rollback, which is asked for it after that"
+    with goes_well(told):
+        mark = before.watermark("p")
+    expect(None if mark is None else mark.token, token(0), told)
 
 
 @pytest.mark.shows(Feature.ROLLBACK_DETECTION)
@@ -195,6 +200,13 @@ def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
             with refused((RolledBack, WatermarkLost), doing):
                 table.append(epoch)
     expect(table.ids, sorted([*ids_of(0), *came]), "rows after somebody took the table back, and others wrote")
+    if not came:
+        return
+    foreign.roll_back(table, harness, first, ids_of(0))
+    for epoch in (1, 2):
+        doing = f"epoch {epoch} is published after a table was taken back, others came, and it was taken back again"
+        with refused((RolledBack, WatermarkLost), doing):
+            table.append(epoch)
 
 
 def test_lines_for_people_read_the_table(lake: Lake, unproven: Callable[[str, str], None]) -> None:

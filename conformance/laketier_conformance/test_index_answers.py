@@ -344,14 +344,16 @@ def test_a_plan_that_is_stale(texts: Documents, meanwhile: str, harness: Harness
 
 
 @WORDED
-@pytest.mark.parametrize("meanwhile", ["compacted", "overwritten"])
+@pytest.mark.parametrize("meanwhile", ["compacted", "deleted", "overwritten"])
 @pytest.mark.parametrize("mode", [IndexMode.CREATE, IndexMode.APPEND])
 def test_a_plan_that_is_made_again(
     texts: Documents, mode: IndexMode, meanwhile: str, harness: Harness, unproven: Unproven
 ) -> None:
-    """Whose parts are refused, as their rows are others by now, plans again: each row is in the index, and once."""
+    """Whose parts are refused, as their rows are others by now, plans again: each row is in the index, and once. Where
+    a file alone went with all its rows, a plan may keep the parts of the others, and rows that came are in it, too."""
     texts.indexer  # noqa: B018 - a format without it refuses here
-    if (meanwhile == "compacted" and harness.compact is None) or (
+    hook = {"compacted": "compact", "deleted": "delete_rows"}.get(meanwhile)
+    if (hook and getattr(harness, hook) is None) or (
         meanwhile == "overwritten" and not texts.table.lake.declares(Feature.OVERWRITE)
     ):
         unproven(f"plans that are made again as rows are {meanwhile}", "the format has no hook or no feature for it")
@@ -360,24 +362,31 @@ def test_a_plan_that_is_made_again(
         texts.index(2)
     texts.append(4, range(1000, 1030), range(1030, 1060))
     plan, built = texts.built(2, mode)
+    came = 0
     if meanwhile == "compacted":
         foreign.compact(texts.table, harness)
+    elif meanwhile == "deleted":
+        texts.deleted(harness, range(1030, 1060))
+        texts.append(5, range(2000, 2020), range(2020, 2040))
+        came = 40
     else:
         texts.append(5, range(2000, 2120), range(2120, 2240), mode=WriteMode.OVERWRITE)
     told = f"an index whose plan ({mode.value}) was made again as rows were {meanwhile}"
     try:
         texts.indexer.publish(plan, built)
     except TableChanged:
+        came = 0
         try:
             with goes_well(told, but=(ConfigError,)):
                 again = texts.indexer.replan(plan, built, 2)
         except ConfigError:  # of an index that went with its rows
             assert mode is IndexMode.APPEND, f"{told}: the plan was refused"
             return
+        expect(again.snapshot_id, texts.table.info.snapshot_id, f"{told}: the snapshot that it is of")
         builder = again.builder.train() if again.builder.needs_training else again.builder
         with goes_well(told):
             texts.indexer.publish(again, [builder.build(part) for part in again.parts])
-    _covers(texts, 0, told)
+    _covers(texts, came, told)
     _finds_its_words(texts, told)
 
 
