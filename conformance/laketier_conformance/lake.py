@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -288,6 +288,14 @@ class Table:
     def ids(self) -> list[int]:
         """The ids of all rows, sorted; a double is there twice."""
         return sorted(self.read(columns=("id",))["id"].to_pylist())
+
+
+class SharedTable(Table):
+    """A table that several tests read, in whatever order they come: none of them writes to it."""
+
+    @property
+    def factory(self) -> NoReturn:
+        raise AssertionError(f"several tests read {self.path}: a test that writes makes a table of its own")
 
 
 def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:

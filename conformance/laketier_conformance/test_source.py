@@ -33,6 +33,7 @@ from laketier_conformance.lake import (
     SCHEMA,
     Lake,
     Opened,
+    SharedTable,
     Table,
     batch,
     finished,
@@ -53,11 +54,15 @@ def read_only(opened: Opened, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def filled(read_only: Lake) -> Table:
+    return _fill(read_only, SharedTable)
+
+
+def _fill(lake: Lake, kind: type[Table] = Table) -> Table:
     """Three epochs, so several splits, with nulls."""
-    table = read_only.create()
+    table = lake.create()
     for epoch in range(3):
         table.append(epoch, ids_of(epoch, 0, 20), ids_of(epoch, 1, 20))
-    return table
+    return kind(table.lake, table.path)
 
 
 ALL = sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, split, 20))
@@ -183,7 +188,7 @@ def floats(read_only: Lake) -> Table:
     table = read_only.create(schema, "db.floats")
     for epoch, values in enumerate(FLOATS):
         table.publish_arrow([pa.record_batch([pa.array(values, pa.float64())], schema=schema)], token(epoch))
-    return table
+    return SharedTable(table.lake, table.path)
 
 
 @pytest.mark.parametrize(
@@ -411,18 +416,19 @@ CUTS = {
 
 
 @pytest.mark.shows(Feature.PLAIN_PARQUET)
-def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
+def test_plain_parquet_holds_exactly_the_split(lake: Lake) -> None:
     """Another engine reads the file by itself, so all of it must be the split."""
-    source = filled.source
+    table = _fill(lake)
+    source = table.source
     plan = source.plan(ScanRequest())
-    declared = filled.lake.declares(Feature.PLAIN_PARQUET)
+    declared = lake.declares(Feature.PLAIN_PARQUET)
     assert declared or not any(split.plain_parquet for split in plan.splits), (
         "no split names a plain Parquet file, as PLAIN_PARQUET is not declared"
     )
     if declared and not all(split.plain_parquet for split in plan.splits):
         # A format that writes small files again in later commits keeps to itself where they are.
-        filled.publish_arrow([_large()])
-        source = filled.source
+        table.publish_arrow([_large()])
+        source = table.source
         assert any(split.plain_parquet for split in source.plan(ScanRequest()).splits), (
             "the split of a file of 16 MB names a plain Parquet file, as PLAIN_PARQUET is declared"
         )
