@@ -140,14 +140,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
         names = _formats(config)
         _warehouse(config)
-        suite = Suite(
-            config,
-            names,
-            _lanes(config),
-            _files(config, names, "lake_report"),
-            _files(config, names, "lake_page"),
-            _options(config),
-        )
+        reports, pages = _files(config, names, "lake_report"), _files(config, names, "lake_page")
+        if both := set(reports.values()) & set(pages.values()):
+            raise pytest.UsageError(f"--lake-report and --lake-page: {both.pop()} can't be both, name two files")
+        suite = Suite(config, names, _lanes(config), reports, pages, _options(config))
         config.pluginmanager.register(suite, "laketier_conformance_suite")
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 from collections import Counter
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -170,7 +170,7 @@ class Proof:
 
 def _put(file: Path, text: str) -> None:
     """As a whole or not at all, also beside another run that writes the same file."""
-    written = file.with_name(f".{file.name}.{os.getpid()}")
+    written = file.with_name(f".laketier-{token_hex(8)}")  # the file's own name may be as long as names can be
     try:
         written.write_text(text, encoding="utf-8")
         written.replace(file)

@@ -269,6 +269,9 @@ class Suite:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             if verdict.name == FAIL or (exitstatus == 0 and not proof.as_asked):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self._told_underway is not None:
+            # The run came to its end, whether or not a report could be written.
+            self._told_underway.unlink(missing_ok=True)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         given = terminalreporter.config.option

@@ -40,6 +40,31 @@ def test_an_interrupted_run_writes_its_report(tmp_path: Path) -> None:
     assert (done.returncode, json.loads(report.read_text())["verdict"]) == (130, "fail")
 
 
+NO_FOLDER = """
+from pathlib import Path
+
+def pytest_runtest_teardown(item):
+    Path("reports").rename("gone")
+"""
+
+
+def test_a_report_that_can_not_be_written_is_told_as_that(tmp_path: Path) -> None:
+    (tmp_path / "no_folder.py").write_text(NO_FOLDER)
+    command = [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", "reports/r.json"]
+    command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
+    done = subprocess.run(
+        [*command, "--", "-p", "no_folder", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert "the report could not be written" in done.stdout, done.stderr
+    assert "the process ended" not in done.stderr
+    assert done.returncode == 1
+
+
 def test_a_test_in_which_the_process_ends_is_told(tmp_path: Path) -> None:
     """Without xdist nobody is left to write a report."""
     test, name = "test_rounds.py::test_the_counts_are_those_of_the_files", "ends-its-process"

@@ -463,7 +463,8 @@ def test_words_of_others_are_plain() -> None:
 def test_a_report_of_wild_words_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever a plugin declares, and its tests end in; as a whole, and beside what else is in the folder."""
+    """Whatever a plugin declares, and its tests end in; as a whole, and beside what else is in the folder. A name of a
+    file may be as long as names can be."""
     wild = "\x1b[2J\udc80\n<b>" + "x" * 10_000
     proof = Proof("localfile", ("bare",), NAMES)
     features = {**proof.plugin.features, Feature.INDEXING: unsupported(wild), wild: FULL}
@@ -471,14 +472,15 @@ def test_a_report_of_wild_words_is_written(
     proof.add(NAMES[0], phase("call", "skipped", longrepr=("file", 1, wild)), None)
     proof.add(NAMES[1], phase("call", "failed", longrepr=wild, user_properties=[(UNPROVEN, f"{wild}: {wild}")]), None)
     proof.close(1)
-    proof.write(tmp_path / "report.json")
+    written = tmp_path / ("r" * 250 + ".json")
+    proof.write(written)
     proof.write_page(tmp_path / "report.html")
     terminal = SimpleNamespace(section=print, line=lambda text, **_: print(text))
     proof.tell(terminal)
-    told = (tmp_path / "report.json").read_text() + (tmp_path / "report.html").read_text() + capsys.readouterr().out
+    told = written.read_text() + (tmp_path / "report.html").read_text() + capsys.readouterr().out
     assert "\x1b" not in told
     assert max(map(len, told.splitlines())) < 3000
-    assert {file.name for file in tmp_path.iterdir()} == {"report.json", "report.html"}
+    assert {file.name for file in tmp_path.iterdir()} == {written.name, "report.html"}
 
 
 def test_what_is_shown_of_a_feature() -> None:
@@ -605,6 +607,10 @@ WRONG_CALLS = {
         "--lake-report=/dev/null/report.json: no file can be written there",
     ),
     "a page that is a folder": (["--lake-format=feather", "--lake-page=."], "no file can be written there"),
+    "a report that is the page": (
+        ["--lake-format=feather", "--lake-report=both", "--lake-page=./both"],
+        "both can't be both, name two files",
+    ),
     "a warehouse of before": (["--lake-format=feather", "--lake-warehouse=/"], "it is no empty folder"),
     "too few schedules": (["--lake-format=feather", "--lake-schedules=0"], "--lake-schedules: at least 20"),
     "a lane that is none": (["--lake-format=feather", "--lake-lanes=bear"], "--lake-lanes"),

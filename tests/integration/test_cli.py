@@ -165,6 +165,7 @@ def test_setting_a_watermark_asks_first(cli: Cli, table: tuple[str, ...], monkey
         (("pipeline", "forget", "db.t", "-f", "localfile", "-w", "lake", "-p", "q", "-y"), 3, "does not know"),
         (("run", "none.yaml"), 2, "does not exist"),
         (("conformance", "none"), 2, "no plugin"),
+        (("conformance", "feather", "--report", "."), 2, "no report can be written to"),
         ((), 2, "Usage"),
     ],
 )
@@ -418,9 +419,10 @@ def test_a_suite_that_gave_no_verdict_is_no_success(cli: Cli) -> None:
 
 def test_tests_that_are_asked_for_are_a_success_and_no_verdict(cli: Cli, tmp_path: Path) -> None:
     """By the name of one, and of a file."""
-    report = tmp_path / "report.json"
+    report = tmp_path / "feather.json"
+    named = str(tmp_path / "{format}.json")
     words = ("--test", "test_serializer.py::test_a_result_travels_unchanged", "--test", "test_indexing.py")
-    ran = cli("conformance", "feather", "--report", str(report), *words, "--", "-q", "-p", "no:cacheprovider")
+    ran = cli("conformance", "feather", "--report", named, *words, "--", "-q", "-p", "no:cacheprovider")
     told = json.loads(report.read_text())
     assert (ran.code, told["as_asked"], told["verdict"], told["conformant"]) == (0, True, "partial", False), ran.err
     some = cli("conformance", "feather", *words, "--", "-q", "-p", "no:cacheprovider", "-k", "travels")

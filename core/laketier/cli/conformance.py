@@ -56,10 +56,10 @@ def conformance(
     command.append(f"--lake-format={format}")
     with TemporaryDirectory(prefix="laketier-conformance-") as folder:
         # A process that a plugin ended, or that was asked for a list only, ends with 0 as well.
-        written = report or Path(folder, "report.json")
-        written.unlink(missing_ok=True)
-        command += [f"--lake-report={written.absolute()}", *(f"--lake-test={name}" for name in test or ())]
-        command += [] if page is None else [f"--lake-page={page.absolute()}"]
+        written = _named(report or Path(folder, "report.json"), format)
+        _remove(written)
+        command += [f"--lake-report={written}", *(f"--lake-test={name}" for name in test or ())]
+        command += [] if page is None else [f"--lake-page={_named(page, format)}"]
         # A test that hangs is told with the line that it hangs in.
         underway = Path(folder, "underway")
         command += [f"--lake-underway={underway}", "-o", f"faulthandler_timeout={_HANGS_SECONDS}"]
@@ -76,6 +76,23 @@ def conformance(
         say(f"laketier: the run ended without the verdict conformant (it is {told.get('verdict', 'none')})", err=True)
         code = 1
     raise typer.Exit(code)
+
+
+def _named(file: Path, format: str) -> Path:
+    """As the suite reads the option: `{format}` in it stands for the format."""
+    return Path(str(file).replace("{format}", format)).absolute()
+
+
+def _remove(report: Path) -> None:
+    """One of an earlier run would be taken for this one's."""
+    try:
+        report.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"no report can be written to {report}",
+            why=str(error.strerror or error),
+            fix="Give --report a file in a folder that you may write to.",
+        ) from error
 
 
 def _ended(code: int) -> str:
