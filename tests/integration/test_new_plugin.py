@@ -241,6 +241,7 @@ def test_it_says_what_to_do_next(
         ("table", "lake.table is a key"),
         ("kafka", "laketier-kafka"),
         ("spark", "laketier-spark"),
+        ("on", "lake.format: on"),
     ],
 )
 def test_a_name_that_can_not_be_is_refused(

@@ -7,6 +7,8 @@ import importlib.util
 import re
 from dataclasses import dataclass
 
+import yaml
+
 from laketier.config.lake import LakeKeys
 from laketier.config.parsing import dashed
 from laketier.registry import format_names
@@ -51,6 +53,9 @@ def names_of(format: str) -> Names:
             fix=f"Try {likely!r}." if likely else _OTHER,
         )
     names = Names(format)
+    if not isinstance(yaml.safe_load(format), str):
+        why = f"a file in YAML that says `lake.format: {format}` means no text by it"
+        raise ConfigError(f"{format!r} can't be the name of a format", why=why, fix=_OTHER)
     if format in {dashed(name) for name in LakeKeys.model_fields}:
         why = f"lake.{format} is a key of laketier's own, and lake.{format}.* would be the options of the format"
         raise ConfigError(f"{format!r} can't be the name of a format", why=why, fix=_OTHER)
