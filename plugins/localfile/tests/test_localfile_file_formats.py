@@ -532,6 +532,8 @@ def test_vortex_says_how_it_is_installed(make_table: Any, monkeypatch: pytest.Mo
         with pytest.raises(ConfigError, match="vortex-data, and it is not installed") as error:
             needs_it()
         assert "vortex-data>=0.93,<0.94" in str(error.value.fix)
+        # The suite asks each refusal of an option for its key and value.
+        assert "lake.localfile.file-format than vortex" in str(error.value.fix)
 
 
 @pytest.mark.parametrize("kind", [pa.map_(pa.string(), pa.int64()), pa.binary(4)])

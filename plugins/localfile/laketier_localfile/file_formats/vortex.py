@@ -172,7 +172,8 @@ def _library() -> ModuleType:
         raise ConfigError(
             "files of Vortex need the library vortex-data, and it is not installed",
             why=str(error),
-            fix='Install it where the job runs and on all executors: `pip install "vortex-data>=0.93,<0.94"`.',
+            fix='Install it where the job runs and on all executors: `pip install "vortex-data>=0.93,<0.94"`. Or write '
+            "files by another lake.localfile.file-format than vortex.",
         ) from error
     return vortex
 
