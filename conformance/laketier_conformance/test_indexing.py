@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier.maintenance.orphans import collect_orphans
+from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import (
     BuiltIndexPart,
     ConfigError,
@@ -36,6 +36,7 @@ from laketier_conformance.documents import kind_of_numbers
 from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, ids_of
+from laketier_conformance.outside import local_folder
 
 
 def _built(
@@ -276,23 +277,33 @@ def test_orphans_of_indexes(table: Table, harness: Harness) -> None:
     before = table.lake.files()
     late, parts = _built(table, IndexMode.REPLACE)
     staged = table.lake.files() - before
-    table.lake.let_age()
-    collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
+    _collected(table, "of a build that nobody published")
     expect(staged & table.lake.files(), set(), "files of a build that nobody published, after orphans were collected")
-    _answers(table, "an index after orphans were collected")
     with suppress(LaketierError):
         _indexer(table).publish(late, parts)
     _answers(table, "an index after a build was published whose files had been collected")
     _indexer(table).publish(*_built(table, IndexMode.REPLACE))
-    table.lake.let_age()
-    collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
-    _answers(table, "an index that was replaced, after orphans were collected")
+    _collected(table, "after an index was replaced")
     if harness.expire is not None:
         harness.expire(table.lake.storage, table.info)
-        table.lake.let_age()
-        with goes_well("orphans are collected after others expired the snapshots that had an index which is gone"):
-            collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
-        _answers(table, "an index, after snapshots expired, and orphans were collected")
+        _collected(table, "after others expired the snapshots that had an index which is gone")
+
+
+def _collected(table: Table, told: str) -> None:
+    """The only index answers after orphans are collected, of which none is left. No listing of files shows an empty
+    folder, which is an orphan, too."""
+    table.lake.let_age()
+    with goes_well(f"orphans are collected {told}"):
+        collected = collect_orphans(table.lake.storage, table.info, grace=timedelta(0))
+    _answers(table, f"an index, after orphans were collected {told}")
+    expect(sorted(collected.removed), sorted(collected.orphans), f"the orphans that a collection removed {told}")
+    table.lake.let_age()
+    listed = list_orphans(table.lake.storage, table.info, grace=timedelta(0)).orphans
+    left = [each.path for each in listed if each.kind != "record"]  # each watermark supersedes the one before
+    expect(left, [], f"the orphans that are left when a collection is done {told}")
+    folder = local_folder(table.info.location)
+    empty = [] if folder is None else [path for path in folder.rglob("*") if path.is_dir() and not any(path.iterdir())]
+    expect(sorted(map(str, empty)), [], f"the empty folders that are left when orphans were collected {told}")
 
 
 def _planned_of(table: Table, epochs: int) -> tuple[IndexPlan, LakeIndexBuilder]:

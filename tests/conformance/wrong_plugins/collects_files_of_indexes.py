@@ -16,7 +16,7 @@ from laketier_lance.maintenance import INDEX, LanceMaintenance
 from laketier_lance.options import LanceOptions
 
 CAUGHT_BY = "test_indexing.py::test_orphans_of_indexes"
-SAYS = "an index after orphans were collected"
+SAYS = "an index, after orphans were collected"
 
 
 class Maintenance(LanceMaintenance):
