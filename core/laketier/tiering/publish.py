@@ -22,6 +22,7 @@ from laketier.spi import (
     LakeCommitter,
     NotBegun,
     Refused,
+    TableNotFound,
     TableState,
     Token,
     UnknownOutcome,
@@ -154,7 +155,9 @@ class _Loop:
         except UnknownOutcome:
             raise
         except Exception as error:
-            if self.unknown:
+            # A refusal is the end of its attempt: where the table is gone by then, nothing of it can be there.
+            is_gone = isinstance(error, TableNotFound) and self._only_refused
+            if self.unknown and not is_gone:
                 raise UnknownOutcome(
                     "the table could not be read to find out whether the commit landed",
                     why=f"{error}",
@@ -244,7 +247,7 @@ class _Loop:
         """Whether an attempt without an answer may still be carried out: a store has its put, and takes its time. Not
         once the pipeline is at another epoch than then, as each publish is a compare-and-set; not the refusals of a
         format itself, whose attempt has ended."""
-        if all(isinstance(error, Refused) for error in self.unknown):
+        if self._only_refused:
             return False
         if state is None or self.token is None:
             return True
@@ -253,6 +256,11 @@ class _Loop:
         except Exception:  # the store that gave no answer may give none again
             log.info("it is unknown whether the pipeline went on", exc_info=True)
             return True
+
+    @property
+    def _only_refused(self) -> bool:
+        """Whether the format itself refused each attempt whose outcome only the table tells."""
+        return all(isinstance(error, Refused) for error in self.unknown)
 
     def _refused_meanwhile(self, refusal: Refused) -> UnknownOutcome:
         return UnknownOutcome(

@@ -424,6 +424,19 @@ def test_a_format_that_refuses_before_the_effect_is_believed() -> None:
     assert (table.rows, table.discarded) == ([], [])
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_a_table_that_is_dropped_before_it_is_published_is_told_as_such(known: bool) -> None:
+    """Its staged files went with it, so the format refuses, and there is no table of which anything were unknown."""
+    gone = StagedFileLost("a staged file is gone")
+    table = MemoryTable(before=[gone], opens=[None, TableNotFound("no table")])
+    with pytest.raises(TableNotFound):
+        run(table, token() if known else None, table.stage(1))
+    late = MemoryTable(before=[TIMEOUT, gone], opens=[None, None, TableNotFound("no table")])
+    with pytest.raises(UnknownOutcome, match="no table"):
+        run(late, token() if known else None, late.stage(1))
+    assert (count(table, "discard"), count(late, "discard")) == (0, 0)
+
+
 def test_a_history_that_is_too_short_does_not_turn_a_conflict_into_an_unknown_outcome(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
