@@ -21,7 +21,9 @@ from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
 from laketier_conformance.lake import Lake, ids_of, token
 from laketier_conformance.operations import went_well
 from laketier_conformance.outside import local_folder
+from laketier_conformance.stored import Stored
 
+InStore = Callable[[], Stored]
 _STEPS = 3
 """At most so many, where not all are asked for."""
 
@@ -30,6 +32,18 @@ _STEPS = 3
 @pytest.mark.parametrize("anew", [False, True], ids=["dropped", "recreated"])
 def test_a_drop_at_each_step_of_a_publish(lake: Lake, anew: bool) -> None:
     """Whatever is raised. A publish that went well was before the drop, or after it in vain."""
+    _drop_at_each(lake, anew)
+
+
+@pytest.mark.needs(Feature.DROP_TABLE, Feature.OBJECT_STORES)
+@pytest.mark.parametrize("anew", [False, True], ids=["dropped", "recreated"])
+def test_a_drop_at_each_step_of_a_publish_in_a_store(in_store: InStore, anew: bool) -> None:
+    """There a commit can be put where no table is, and goes well: whoever does not look afterwards acknowledges rows
+    that went with the table, and leaves something by its name that nobody can read."""
+    _drop_at_each(in_store().lake, anew)
+
+
+def _drop_at_each(lake: Lake, anew: bool) -> None:
     _drop_one(lake)
     passed: list[str] = []
     _publish(lake, "db.steps", passed.append)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import time
@@ -90,8 +91,26 @@ def name_invariants(location: Location) -> None:
 
 def entry_identity(location: Location, version: int) -> str | None:
     """The identity of a version's log entry: a table that was dropped and made anew has other entries of the same
-    versions. None where it is on no local disk, or was cleaned up."""
-    return file_identity(location.local(f"{LOG}/{version:020}.json")) if location.is_local else None
+    versions. In an object store, where files have none, a digest of all of it. None where it was cleaned up."""
+    if location.is_local:
+        return file_identity(location.local(f"{LOG}/{version:020}.json"))
+    try:
+        with location.filesystem.open_input_stream(DeltaLog(location.filesystem, location.root).path(version)) as entry:
+            return hashlib.sha256(entry.read()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def is_onto(location: Location, version: int, entry: str | None) -> bool:
+    """Whether ``version``, whose entry was ``entry``, is there still: in an object store a commit onto it goes well
+    where the table was dropped, or made anew."""
+    found = entry_identity(location, version)
+    if found is not None:
+        return found == entry
+    # Others may have cleaned the entry up, which a checkpoint of it takes the place of.
+    selector = pafs.FileSelector(f"{location.root}/{LOG}", allow_not_found=True)
+    names = (info.base_name for info in location.filesystem.get_file_info(selector))
+    return any(name.startswith(f"{version:020}.checkpoint.") for name in names)
 
 
 def refuse_alone(location: Location, version: int) -> None:

@@ -18,6 +18,7 @@ from laketier.spi import (
     CorruptTable,
     LakeCommitResult,
     LakeCommitter,
+    TableNotFound,
     TableState,
     Watermark,
     WriteMode,
@@ -26,7 +27,7 @@ from laketier.spi import (
     new_attempt_id,
     time_of_storage,
 )
-from laketier_delta.altering import entry_identity, make_durable, refuse_alone
+from laketier_delta.altering import entry_identity, is_onto, make_durable
 from laketier_delta.checkpoints import checkpoint_when_due
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, HORIZON, PIPELINE, PUBLISH, DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped
@@ -89,6 +90,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 actions, info = self._actions(state, results, transactions, watermark)
                 folder = self._location.local(LOG) if self._location.is_local else None
                 is_in_place = stack.enter_context(pinned_folder(folder))
+                if folder is None:
+                    is_in_place = partial(is_onto, self._location, state.version, state.entry)
                 self._refuse_recreated(state)
                 failpoint("publish.between_record_and_commit")
             self._commit(state, target, actions, info, transactions, is_in_place)
@@ -226,8 +229,6 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 raise
             self._look_who_won(error, target, attempt)
         self._refuse_elsewhere(is_in_place, target, attempt)
-        if not self._location.is_local:  # on a disk the pinned folder has told
-            refuse_alone(self._location, target)
         make_durable(self._location, target)
 
     def _horizon(self, state: DeltaTableState, committed: Mapping[str, int]) -> dict[str, str]:
@@ -242,12 +243,17 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         """The log entry that the state is of may also have been cleaned up since: then the table tells."""
         if entry_identity(self._location, state.version) == state.entry:
             return
-        if str(open_table(self._location).metadata().id) != state.uuid:
+        try:
+            latest = open_table(self._location)
+        except TableNotFound as error:
+            raise Conflict("the table was dropped meanwhile", where=self._location.uri) from error
+        if str(latest.metadata().id) != state.uuid:
             raise Conflict("the table was dropped and made anew meanwhile", where=self._location.uri)
 
     def _refuse_elsewhere(self, is_in_place: Callable[[], bool], target: int, attempt: str) -> None:
         """Where the table was dropped just now, delta-rs made the log's folder anew, or wrote into that of the table
-        that was made meanwhile: such an entry lacks what is before it, and is taken back."""
+        that was made meanwhile, and a store has no folders: such an entry lacks what is before it, and is taken
+        back."""
         if is_in_place():
             return
         with suppress(FileNotFoundError, CorruptTable):

@@ -46,6 +46,7 @@ from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
 from laketier_lance.properties import set_properties
+from laketier_lance.store_drops import drop_in_store, end_drop
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
 
@@ -84,6 +85,8 @@ class LanceCatalog(LakeCatalog):
         try:
             info = self.load_table(path)
         except TableNotFound:
+            if local_path(location) is None:
+                end_drop(location, self._storage)
             metadata = {TABLE_UUID: uuid.uuid4().hex.encode(), DESCRIPTOR: descriptor_metadata(descriptor)}
             self._refuse_others(location)
             make_folders(location)
@@ -172,11 +175,11 @@ class LanceCatalog(LakeCatalog):
         return self.load_table(path)
 
     def drop_table(self, path: TablePath) -> None:
-        import lance
-
         location = table_location(self._warehouse, path)
-        refuse_missing(location, self._storage)
         local = local_path(location)
+        if local is None and end_drop(location, self._storage):
+            return
+        refuse_missing(location, self._storage)
         if local is not None:
             TableFolder.at(local).refuse_tables_below(VERSIONS, (BRANCHES,))
             # Lance would remove one file after the other, and a reader, or what a kill left, be without some.
@@ -185,10 +188,7 @@ class LanceCatalog(LakeCatalog):
             except FileNotFoundError as error:
                 raise TableNotFound("there is no such table any more", where=location) from error
             return
-        try:
-            lance.LanceDataset.drop(location, self._storage or None)
-        except lance_errors() as error:
-            raise TableError("the table could not be removed", where=location, why=reason(error)) from error
+        drop_in_store(location, self._storage)
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         with naming_storage_errors("tables were listed"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -34,6 +34,7 @@ from laketier.spi import (
     StagedFile,
     StagedFileLost,
     TableError,
+    TableNotFound,
     TableState,
     Watermark,
     WriteMode,
@@ -57,6 +58,7 @@ from laketier_lance.names import DATA, attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path, with_metadata, with_plain_paths
 from laketier_lance.state import LanceTableState, find_commit
+from laketier_lance.store_drops import take_back, was_dropped
 from laketier_lance.table import (
     COMMIT_ID,
     EPOCH,
@@ -143,6 +145,10 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                 # Lance made the folder anew, or wrote into that of the table that was made meanwhile.
                 remove_version(self._location, version, transaction.uuid)
                 raise Conflict("the table was dropped meanwhile", where=self._location)
+            storage, files = self._options.storage_options(), self._files(dataset, results)
+            if was_dropped(self._location, storage, dataset, files):
+                take_back(self._location, storage, version, transaction.uuid)
+                raise Conflict("the table was dropped meanwhile", where=self._location)
         failpoint("publish.between_commit_and_fsync")
         make_durable(self._location, version)
         return LakeCommitResult(
@@ -151,6 +157,12 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             files=sum(len(result.files) for result in results),
             bytes=sum(result.bytes for result in results),
         )
+
+    def _files(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> Iterator[str]:
+        """Files of rows that the table has once it is committed, if it has any."""
+        yield from (file.path for result in results for file in result.files)
+        if self._context.mode is not WriteMode.OVERWRITE:
+            yield from _data_files(fragment.metadata for fragment in dataset.get_fragments())
 
     def _transaction(
         self, state: LanceTableState, results: Sequence[WriteResult], watermark: Watermark | None
@@ -190,9 +202,13 @@ class LanceCommitter(LakeCommitter[WriteResult]):
 
     def _refuse_recreated(self, state: LanceTableState) -> None:
         """The manifest that the state is of may also have been cleaned up since: then the table tells."""
-        if manifest_identity(self._location, state.dataset.version) == state.manifest:
+        found = manifest_identity(self._location, state.dataset.version)
+        if found is not None and found == state.manifest:
             return
-        latest = open_dataset(self._location, self._options.storage_options())
+        try:
+            latest = open_dataset(self._location, self._options.storage_options())
+        except TableNotFound as error:
+            raise Conflict("the table was dropped meanwhile", where=self._location) from error
         if table_uuid(latest, metadata_of(latest)) != state.table_uuid:
             raise Conflict("the table was dropped and made anew meanwhile", where=self._location)
 

@@ -23,7 +23,7 @@ from laketier.spi import (
 )
 from laketier_lance.base_paths import refuse_elsewhere
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
-from laketier_lance.leftovers import left_rows
+from laketier_lance.leftovers import has_sign, left_rows
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -77,6 +77,8 @@ def _opened(
         if version is None:
             try:
                 left = left_rows(location, storage)
+                if left is not None and has_sign(location, storage):
+                    left = None  # what a drop left that was cut off
             except lance_errors() as unlisted:
                 raise unreadable(location, unlisted) from unlisted
             if left is None:

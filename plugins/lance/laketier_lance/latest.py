@@ -41,6 +41,11 @@ def latest_version(location: str, known: str | None) -> str | None:
     return _named(folder, _number(newest), newest)
 
 
+def manifest_number(name: str) -> int | None:
+    """The version whose manifest has this name; None for other names."""
+    return _number(name) if _NAME.fullmatch(name) else None
+
+
 def _number(name: str) -> int:
     number = int(name.partition(".")[0])
     return TOP - number if number >= _OLD_NAMES else number

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from laketier.kit.local_store import files_below
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier_lance.durable import TRANSACTIONS
-from laketier_lance.location import BRANCHES, FOLDERS, PROBE, local_path
+from laketier_lance.location import BRANCHES, FOLDERS, PROBE, SIGN, local_path
 from laketier_lance.names import DATA, attempt_of
 
 PLAIN = (DATA, BRANCHES)
@@ -49,8 +49,17 @@ def left_rows(location: str, storage: Mapping[str, str]) -> str | None:
     return next((path for path in rows if had_versions or attempt_of(path) is None), None)
 
 
+def has_sign(location: str, storage: Mapping[str, str]) -> bool:
+    """Whether a drop was begun here and did not end, in an object store: a disk has a rename. Raises Lance's errors."""
+    if local_path(location) is not None:
+        return False
+    from lance.file import LanceFileSession
+
+    return bool(LanceFileSession(location, dict(storage) or None).contains(SIGN))
+
+
 def _may_be_left(path: str) -> bool:
-    if path == PROBE:
+    if path in (PROBE, SIGN):
         return True
     *folders, name = path.split("/")
     if not _HIDDEN.isdisjoint(folders):

@@ -24,6 +24,9 @@ FOLDERS = frozenset(("data", "_versions", "_transactions", "_deletions", "_indic
 PROBE = "_laketier/clock"
 """The object whose date tells the time of an object store. Whoever is killed in between leaves it."""
 
+SIGN = "_laketier/dropped"
+"""The object in a store that says that a drop is under way, or was cut off."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _REMEMBERED = 1024

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from lance.file import LanceFileSession
 
+from laketier.kit import failpoints
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     Collected,
@@ -36,6 +37,7 @@ from laketier.spi import (
 )
 from laketier.tiering import TieringRound
 from laketier_conformance.stores.atomic import OneAtATime, server
+from laketier_lance import store_drops
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
 
@@ -173,6 +175,96 @@ def test_a_table_is_not_made_over_the_rows_of_a_lost_one(storage, bucket):
     assert {each.key for each in bucket.objects.filter(Prefix="lake/db/t.lance/data/")} == rows != set()
     bucket.objects.all().delete()
     assert catalog.create_table(PATH, TableDescriptor(SCHEMA)).schema == SCHEMA
+
+
+@pytest.fixture
+def cut_off(storage, monkeypatch):
+    """A table of which others compacted two rounds, and a drop that ends after so many deletions."""
+    info = storage.catalog().create_table(PATH, TableDescriptor(SCHEMA))
+    factory = storage.tiering_factory(info)
+    for epoch in range(2):
+        TieringRound(factory, token=Token("p", "r", epoch)).commit([stage(factory, epoch)])
+    options = factory.target.options.storage_options()
+    lance.dataset(info.location, storage_options=options).optimize.compact_files()
+
+    def drop(deletions):
+        delete, left = LanceFileSession.delete_file, iter(range(deletions))
+
+        def some(session, name):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            delete(session, name)
+
+        monkeypatch.setattr(store_drops, "_REQUESTS", 1)
+        monkeypatch.setattr(LanceFileSession, "delete_file", some)
+        with pytest.raises(KeyboardInterrupt):
+            storage.catalog().drop_table(PATH)
+        monkeypatch.undo()
+
+    return drop
+
+
+@pytest.mark.parametrize("then", ["drop", "create"])
+def test_a_drop_that_was_cut_off_is_ended_by_whoever_comes_next(storage, bucket, cut_off, then):
+    """What others compacted looks like the rows of a dataset that lost its versions."""
+    catalog, deletions = storage.catalog(), 0
+    while True:
+        cut_off(deletions)
+        manifests = len([*bucket.objects.filter(Prefix="lake/db/t.lance/_versions/")])
+        if not manifests:
+            break
+        assert read(storage) == [0, 1], "as long as the newest manifest is there, all of it is"
+        deletions = manifests
+    assert deletions
+    assert len([*bucket.objects.filter(Prefix="lake/db/t.lance/data/")]) == 3
+    with pytest.raises(TableNotFound):
+        catalog.load_table(PATH)
+    assert catalog.list_tables() == []
+    if then == "create":
+        catalog.create_table(PATH, TableDescriptor(SCHEMA))
+        assert read(storage) == []
+    catalog.drop_table(PATH)
+    assert [each.key for each in bucket.objects.all()] == []
+    with pytest.raises(TableNotFound):
+        catalog.drop_table(PATH)
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["dropped", "recreated"])
+@pytest.mark.parametrize("rows", [True, False])
+def test_what_is_committed_onto_a_dropped_table_is_taken_back(storage, bucket, made, rows):
+    """A key can be put where there is no table: the round would be acknowledged, and be nowhere."""
+    catalog = storage.catalog()
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    TieringRound(factory, token=Token("p", "r", 0)).commit([stage(factory, 0)])
+    committer = TieringRound(factory, token=Token("p", "r", 1))._committer
+    state, staged = committer.open(), [stage(factory, 1)] if rows else []
+    there = []
+
+    def drop(point):
+        if point == "publish.before_commit":
+            catalog.drop_table(PATH)
+            if made:
+                there.append(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+
+    with failpoints.observed(drop), pytest.raises(Conflict, match="dropped meanwhile"):
+        committer.publish(state, staged, None)
+    if made:
+        assert catalog.load_table(PATH).table_uuid == there[0].table_uuid
+        assert read(storage) == []
+    else:
+        assert [each.key for each in bucket.objects.all()] == []
+
+
+def test_a_round_of_a_table_that_was_made_anew_in_s3_is_refused(storage):
+    """Also one without rows, whose version the new table has not reached."""
+    catalog = storage.catalog()
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    committer = TieringRound(factory, token=Token("p", "r", 0))._committer
+    state = committer.open()
+    catalog.drop_table(PATH)
+    catalog.create_table(PATH, TableDescriptor(SCHEMA))
+    with pytest.raises(Conflict, match="made anew"):
+        committer.publish(state, [], None)
 
 
 def test_of_two_that_publish_against_one_state_one_wins(storage):

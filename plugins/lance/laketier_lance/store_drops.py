@@ -1,0 +1,125 @@
+"""Drops of datasets in an object store, which has no rename: one object goes after the other.
+
+A sign is put first, then the manifests go, the newest last, then all the rest, and the sign. So a reader finds the
+whole dataset or none. Who finds the sign without manifests knows that a drop was cut off, and that the rows which are
+left are no lost dataset's: a drop that is asked for again, or the next create, ends it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from laketier.spi import SnapshotNotFound, TableError, TableNotFound
+from laketier_lance.dataset import lance_errors, open_dataset, read_transaction, reason, unreadable
+from laketier_lance.durable import TRANSACTIONS, VERSIONS, manifest_names
+from laketier_lance.latest import manifest_number
+from laketier_lance.leftovers import has_sign
+from laketier_lance.location import SIGN, local_path
+from laketier_lance.table import TABLE_UUID, metadata_of
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from lance.file import LanceFileSession
+
+_REQUESTS = 16
+
+
+def drop_in_store(location: str, storage: Mapping[str, str]) -> None:
+    """Delete all of a dataset. Driver. Raises `TableError`; asked again, it goes on."""
+    session = _session(location, storage)
+    try:
+        with tempfile.NamedTemporaryFile() as empty:
+            session.upload_file(empty.name, SIGN)
+        while manifests := _manifests(session):  # a round may have put one more meanwhile
+            *older, newest = manifests
+            _delete(session, older)
+            _delete(session, [newest])
+        _delete(session, (name for name in _listed(session) if name != SIGN))
+        _delete(session, [SIGN])
+    except lance_errors() as error:
+        raise TableError(
+            "the table could not be removed",
+            where=location,
+            why=reason(error),
+            fix="Drop it once more: that goes on where this one ended.",
+        ) from error
+
+
+def end_drop(location: str, storage: Mapping[str, str]) -> bool:
+    """Whether a drop was cut off here that left no manifest. It is ended then."""
+    try:
+        if not has_sign(location, storage) or _manifests(_session(location, storage)):
+            return False
+    except lance_errors() as error:
+        raise unreadable(location, error) from error
+    drop_in_store(location, storage)
+    return True
+
+
+def was_dropped(location: str, storage: Mapping[str, str], dataset: LanceDataset, files: Iterable[str]) -> bool:
+    """Whether the table went away under a commit onto ``dataset``, in an object store: a key can be put where there is
+    no table. ``files`` are those of its rows. Raises `LaketierError` where that can't be found out."""
+    if local_path(location) is not None:
+        return False
+    try:
+        before = open_dataset(location, storage, dataset.version)
+        return metadata_of(before).get(TABLE_UUID) != metadata_of(dataset).get(TABLE_UUID)
+    except (SnapshotNotFound, TableNotFound):
+        # Others may have cleaned that version up. A drop takes the rows, too; a table without any has none to lose.
+        session = _session(location, storage)
+        try:
+            some = next(iter(files), None)
+            return session.contains(SIGN) or (some is not None and not session.contains(some))
+        except lance_errors() as error:
+            raise unreadable(location, error) from error
+
+
+def take_back(location: str, storage: Mapping[str, str], version: int, transaction: str) -> None:
+    """Delete what a commit of ``transaction`` put in the place of a dropped table, and nothing of the table that others
+    made there since. Raises `LaketierError`."""
+    session = _session(location, storage)
+    try:
+        committed = read_transaction(open_dataset(location, storage, version), version)
+    except (SnapshotNotFound, TableNotFound):
+        committed = None
+    names = manifest_names(version) if committed is not None and committed.uuid == transaction else ()
+    try:
+        _delete(session, [f"{VERSIONS}/{name}" for name in names])
+        _delete(session, [f"{TRANSACTIONS}/{version - 1}-{transaction}.txn"])
+    except lance_errors() as error:
+        raise TableError(
+            "a version that was committed onto a dropped table could not be taken back",
+            where=location,
+            why=reason(error),
+            fix="Drop the table once more.",
+        ) from error
+
+
+def _session(location: str, storage: Mapping[str, str]) -> LanceFileSession:
+    from lance.file import LanceFileSession
+
+    return LanceFileSession(location, dict(storage) or None)
+
+
+def _listed(session: LanceFileSession, folder: str | None = None) -> list[str]:
+    return [str(name) for name in session.list(folder)]
+
+
+def _manifests(session: LanceFileSession) -> list[str]:
+    """Those of the main branch, the oldest first, and what is no manifest before them."""
+    return sorted(_listed(session, VERSIONS), key=lambda name: manifest_number(name.rpartition("/")[2]) or 0)
+
+
+def _delete(session: LanceFileSession, names: Iterable[str]) -> None:
+    def delete(name: str) -> None:
+        try:
+            session.delete_file(name)
+        except lance_errors() as error:
+            if "not found" not in reason(error).lower():
+                raise
+
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        list(pool.map(delete, names))
