@@ -23,7 +23,7 @@ from laketier_verification.mutants.sample import NotFinished, Sample, interval
 from laketier_verification.mutants.source import Module
 from laketier_verification.mutants.summary import LostCommit, Summary, Survivor, refuse_lost_commit, summaries
 from laketier_verification.mutants.survivors import UNASKED, Argued, Beyond, argued, beyond, stale
-from laketier_verification.mutants.targets import TARGETS, Target
+from laketier_verification.mutants.targets import ROOT, TARGETS, Target
 
 BROKEN = """\
 import os
@@ -96,6 +96,13 @@ def lines(folder: Path, count: int, asked: str = "") -> list[str]:
         env={"PATH": "/bin:/usr/bin", "PYTHONPATH": str(folder)},
     )
     return (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+def test_first_tests_alone_and_none_alone_are_refused_together() -> None:
+    """Nothing would be tried, without a word."""
+    command = [sys.executable, "-m", "laketier_verification.mutants", "feather", "--near", "--together"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert (ended.returncode, "leave one of them out" in ended.stderr) == (2, True), ended.stderr
 
 
 @pytest.mark.deep

@@ -29,7 +29,10 @@ from laketier_verification.mutants.targets import FOLDER, ROOT, TARGETS, Target
 
 def main() -> None:
     """Exit code 1 when a mutant survived that nobody argued, or an argument is about none."""
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    if arguments.near and arguments.together:
+        parser.error("--near asks each mutant its first tests alone, and --together none alone: leave one of them out")
     sample = Sample(arguments.sample, arguments.seed) if arguments.sample else None
     if arguments.docs:
         if arguments.target:
