@@ -106,6 +106,10 @@ def test_each_version_has_its_snapshot(table: Table) -> None:
     for version in (marks[-1], marks[-1] + 100):
         with refused(SnapshotNotFound, f"the snapshot of version {version} is read, and the newest is {marks[-1] - 1}"):
             ids_at(table, changes, version)
+        with refused(SnapshotNotFound, f"the snapshot of version {version} is named, where it has not come to yet"):
+            changes.snapshot_at(version)
+    with refused(SnapshotNotFound, "the snapshot of version -1 is named"):
+        changes.snapshot_at(-1)
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)

@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from laketier.spi.errors import RowsChanged
+from laketier.spi.errors import RowsChanged, SnapshotNotFound
 from laketier.spi.source import ScanPlan
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class LakeChanges(ABC):
 
     def snapshot_at(self, version: int) -> int | None:
         """Find the snapshot that was current when a version was the newest. By default the version is the snapshot's
-        id.
+        id, and `versions` tells whether the table has reached it; that it has expired, a plan of the snapshot tells.
 
         Args:
             version: The version.
@@ -61,8 +61,12 @@ class LakeChanges(ABC):
             The snapshot's id (`ScanRequest.snapshot_id`). None when the table had no snapshot yet.
 
         Raises:
-            SnapshotNotFound: The version has expired, or does not exist yet.
+            SnapshotNotFound: The version has expired, or the table has not reached it.
+            TableNotFound: The table was dropped.
         """
+        latest = self.versions().latest
+        if not 0 <= version < latest:
+            raise SnapshotNotFound(f"the table has no version {version}", fix=f"The newest one is {latest - 1}.")
         return version
 
     @abstractmethod

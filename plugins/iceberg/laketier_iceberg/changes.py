@@ -70,9 +70,9 @@ class Chain:
     def at(self, version: int) -> int | None:
         """The id of the snapshot that was current at a version. Raises `SnapshotNotFound`."""
         bounds = self.bounds
-        if version >= bounds.latest:
+        if not 0 <= version < bounds.latest:
             raise SnapshotNotFound(
-                f"the table has no snapshot with sequence number {version} yet, or not any more",
+                f"the table has no snapshot with sequence number {version}, or not any more",
                 fix=f"The newest one has {bounds.latest - 1}.",
             )
         found = next((snapshot for snapshot in self.snapshots if number(snapshot) <= version), None)

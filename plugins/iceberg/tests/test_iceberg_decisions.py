@@ -220,7 +220,7 @@ def test_what_was_current_at_a_version() -> None:
     assert [chain({1: None, 3: 1, 4: 3}).at(version) for version in (0, 1, 2, 3, 4)] == [None, 1, 1, 3, 4]
     assert chain({}, None).at(0) is None
     for none, version, last in ((chain({}, None), 1, 0), (chain(), 5, 4), (chain(), 9, 4), (chain(head=2), 3, 2)):
-        with pytest.raises(SnapshotNotFound, match=f"sequence number {version} yet, or not any more") as told:
+        with pytest.raises(SnapshotNotFound, match=f"sequence number {version}, or not any more") as told:
             none.at(version)
         assert told.value.fix == f"The newest one has {last}."
     late = chain({4: 3, 3: None})
