@@ -34,7 +34,7 @@ from laketier.spi import (
     support_of,
 )
 from laketier.spi.redaction import holds_secret, is_secret, redacted
-from laketier.tiering import RoundOutcome
+from laketier.tiering import RoundOutcome, pipelines
 from laketier_conformance import foreign, others_read
 from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.harness import Harness
@@ -202,6 +202,12 @@ def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
     expect(table.ids, sorted([*ids_of(0), *came]), "rows after somebody took the table back, and others wrote")
     if not came:
         return
+    told = "the pipeline whose rows were taken back is adopted at the epoch that is left, and goes on"
+    with goes_well(told):
+        pipelines.adopt(table.factory, "p", run=token(0).run, epoch=0)
+        outcomes = [table.append(1, ids_of(8)).outcome, table.append(2, ids_of(9)).outcome]
+    expect(outcomes, [RoundOutcome.PUBLISHED] * 2, f"the outcomes of two epochs, after {told}")
+    expect(table.ids, sorted([*ids_of(0), *came, *ids_of(8), *ids_of(9)]), f"rows after {told}")
     foreign.roll_back(table, harness, first, ids_of(0))
     for epoch in (1, 2):
         doing = f"epoch {epoch} is published after a table was taken back, others came, and it was taken back again"
