@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -76,6 +76,21 @@ class RecordStore:
         if record_pointer(watermark) != pointer or watermark.token.pipeline != pipeline:
             raise CorruptTable(f"watermark record {path} was changed after it was written")
         return watermark
+
+    def of(self, pipeline: str) -> Iterator[Watermark]:
+        """Read the records of a pipeline, those that were stored last first: of rounds that landed, and of attempts
+        that never did. Raises `CorruptTable` for one that can't be read."""
+        folder = _folder(pipeline)
+        files = [
+            file
+            for file in TableFolder(self._filesystem, self._root).files(f"{RECORDS}/{folder}")
+            if _RECORD.fullmatch(file.path.rpartition("/")[2])
+        ]
+        for file in sorted(files, key=lambda file: file.modified_at, reverse=True):
+            with suppress(FileNotFoundError):  # collected meanwhile
+                watermark = self._read(f"{self._root}/{file.path}")
+                if watermark.token.pipeline == pipeline:
+                    yield watermark
 
     def orphans(self, current: Callable[[str], int | None], modified_before: int) -> list[OrphanFile]:
         """List orphans for `LakeMaintenance.orphans`: unreferenced records older than ``modified_before``, and

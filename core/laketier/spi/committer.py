@@ -49,7 +49,8 @@ class TableState(ABC):
             The watermark. None if the pipeline never published into this table.
 
         Raises:
-            RolledBack: The snapshot that carried the watermark left the table's history, where the format can tell.
+            RolledBack: The snapshot that carried the watermark left the table's history, or others removed what the
+                table kept of the pipeline, where the format can tell. None would load its rows again.
             CorruptTable: The watermark is stored but can't be read.
         """
 

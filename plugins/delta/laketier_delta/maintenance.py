@@ -8,6 +8,7 @@ from laketier.kit import RecordStore
 from laketier.kit.confine import RECORDS
 from laketier.kit.staged import remove_files
 from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, TableFinding, WriteMode
+from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, transaction_version
 from laketier_delta.layout import attempt_of
 from laketier_delta.location import Location
@@ -15,7 +16,10 @@ from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import RETENTION, check_writable
 from laketier_delta.references import unreferenced
 from laketier_delta.spellings import files_without_zone, zoned_partitions
-from laketier_delta.transactions import transaction_ids
+from laketier_delta.transactions import lost_round, transaction_ids
+
+_NO_RECORD = -1
+"""The pointer of a pipeline that the table forgot: no record has it, so all of the pipeline's stay, and tell of it."""
 
 
 class DeltaMaintenance(LakeMaintenance):
@@ -43,9 +47,15 @@ class DeltaMaintenance(LakeMaintenance):
         # Where transactions expire, one that seems to be unknown may come back when the property is unset.
         if RETENTION not in handle.metadata().configuration:
             records = RecordStore(self._filesystem, self._location.root)
-            found += records.orphans(
-                lambda pipeline: transaction_version(handle, self._location, _record_id(pipeline)), modified_before
-            )
+            log, version = DeltaLog(self._filesystem, self._location.root), handle.version()
+
+            def current(pipeline: str) -> int | None:
+                pointer = transaction_version(handle, self._location, _record_id(pipeline))
+                if pointer is None and lost_round(records, log, pipeline, version) is not None:
+                    return _NO_RECORD
+                return pointer
+
+            found += records.orphans(current, modified_before)
         # Each collection leaves a record of the horizon before: not worth a collection, and so another record.
         own = f"{RECORDS}/{COLLECTOR}/"
         return [] if all(file.path.startswith(own) for file in found) else found

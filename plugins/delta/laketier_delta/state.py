@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from laketier.kit import RecordStore
 from laketier.spi import (
+    COLLECTOR,
     CorruptTable,
     RolledBack,
     TableNotFound,
@@ -21,7 +22,8 @@ from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, has_log
 from laketier_delta.layout import spec_id_of
 from laketier_delta.location import Location
-from laketier_delta.transactions import Transactions
+from laketier_delta.protocol import RETENTION
+from laketier_delta.transactions import Transactions, lost_round
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -89,6 +91,7 @@ class DeltaTableState(TableState):
     def watermark(self, pipeline: str) -> Watermark | None:
         epoch, fence, pointer = self.transactions.numbers_of(pipeline)
         if pointer is None:
+            self._refuse_forgotten(pipeline)
             return None
         if epoch is None or fence is None:
             raise CorruptTable(
@@ -118,6 +121,19 @@ class DeltaTableState(TableState):
                 fix="Check which epochs are in the table now, then run `laketier pipeline adopt`.",
             )
         return watermark
+
+    def _refuse_forgotten(self, pipeline: str) -> None:
+        if pipeline == COLLECTOR:  # asked of each round; a round whose files were collected is refused by itself
+            return
+        lost = lost_round(self.records, self.log, pipeline, self.version)
+        if lost is not None:
+            raise RolledBack(
+                f"the table forgot the pipeline, whose epoch {lost.token.epoch} was to be version {lost.snapshot_id}",
+                where=f"{self.location.uri}, pipeline {pipeline}",
+                why=f"{RETENTION} is, or was, set, so that a checkpoint left the pipeline's transactions out",
+                fix="Check which epochs are in the table, then run `laketier pipeline adopt`. If none of its rows are "
+                "there, run `laketier pipeline forget`.",
+            )
 
     def pipelines(self) -> Sequence[str]:
         return self.records.pipelines()

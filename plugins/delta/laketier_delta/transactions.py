@@ -17,7 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from laketier.spi import COLLECTOR, CorruptTable
+from laketier.kit import RecordStore
+from laketier.kit.record import record_pointer
+from laketier.spi import COLLECTOR, CorruptTable, Watermark
 from laketier_delta.delta_log import COMMIT_ID, HORIZON, DeltaLog, Entry
 from laketier_delta.engine import transaction_version
 from laketier_delta.protocol import RETENTION
@@ -98,6 +100,19 @@ class Transactions:
             if entry is None:
                 return
             yield entry
+
+
+def lost_round(records: RecordStore, log: DeltaLog, pipeline: str, version: int) -> Watermark | None:
+    """A round of a pipeline that the table, at ``version``, has no transactions of: one that landed, or of which nobody
+    can tell, as its entry was cleaned up. None for a pipeline that never published, whatever it tried to."""
+    for watermark in records.of(pipeline):
+        target = watermark.snapshot_id
+        if target is None or target > version:
+            continue
+        entry = log.entry(target)
+        if entry is None or entry.versions.get(transaction_ids(pipeline)[2]) == record_pointer(watermark):
+            return watermark
+    return None
 
 
 def horizon_text(numbers: Numbers) -> str:

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 
-from laketier.spi import COLLECTOR, Token, WatermarkLost
+from laketier.kit import RecordStore
+from laketier.spi import COLLECTOR, Decision, RolledBack, Token, Watermark, WatermarkLost
+from laketier.tiering import TieringRound, pipelines
 from laketier_delta.delta_log import HORIZON, DeltaLog
 from laketier_delta.transactions import _NEAREST, transaction_ids
 
@@ -159,3 +161,64 @@ def test_a_table_that_forgets_transactions_says_nothing(lake_with, support):
     assert horizon_of(lake) == NONE
     with open(entry_of(lake, 2), encoding="utf-8") as file:
         assert HORIZON not in file.read()
+
+
+def set_for_a_while(lake, *, cleaned_up):
+    """Somebody sets a retention of transactions, a checkpoint leaves ours out, and the property is unset, which
+    delta-rs has no call for: Spark's entry of it, by hand."""
+    lasting = {"delta.setTransactionRetentionDuration": "interval 0 seconds"}
+    if cleaned_up:
+        lasting["delta.logRetentionDuration"] = "interval 0 seconds"
+    DeltaTable(lake.uri).alter.set_table_properties(lasting)
+    handle = DeltaTable(lake.uri)
+    handle.create_checkpoint()
+    if cleaned_up:
+        handle.cleanup_metadata()
+    metadata = handle.metadata()
+    action = {
+        "id": str(metadata.id),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": handle.schema().to_json(),
+        "partitionColumns": [],
+        "configuration": {key: value for key, value in metadata.configuration.items() if key not in lasting},
+        "createdTime": metadata.created_time,
+    }
+    with open(entry_of(lake, handle.version() + 1), "w", encoding="utf-8") as file:
+        file.write(json.dumps({"metaData": action}) + "\n")
+
+
+@pytest.mark.parametrize("cleaned_up", [True, False])
+def test_a_pipeline_that_a_checkpoint_forgot_is_not_loaded_again(lake, support, cleaned_up):
+    """A log is read from its start, as the first epoch, where the table says nothing of the pipeline."""
+    lake.create()
+    lake.epoch(0)
+    lake.epoch(1)
+    for _ in range(_NEAREST):  # whose entries would tell
+        foreign(lake)
+    set_for_a_while(lake, cleaned_up=cleaned_up)
+    assert DeltaTable(lake.uri).transaction_version("laketier/record/p") is None, "delta-rs forgot it"
+    for epoch in (0, 2):
+        with pytest.raises(RolledBack, match="epoch 1 was to be version 2"):
+            lake.epoch(epoch)
+    kept = [file.path for file in lake.storage.maintenance(lake.table).orphans(2**62) if file.kind == "record"]
+    assert kept == [], "they tell of the pipeline"
+    lake.epoch(0, support.ids(7), pipeline="new")
+    pipelines.adopt(lake.factory(), "p", run="run", epoch=1)
+    lake.epoch(2)
+    assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == [0, 1, 2, 7]
+
+
+def test_a_pipeline_whose_first_round_never_landed_is_a_new_one(lake):
+    """Each attempt leaves a record, and the versions that they were meant for are others' or not there."""
+    lake.create()
+    foreign(lake)
+    for version in (1, 2, 3):
+        record = replace(watermark_of(), snapshot_id=version)
+        RecordStore(lake.committer()._log.filesystem, lake.uri).put(record)
+    assert TieringRound(lake.factory(), token=Token("p", "run", 0)).begin() is Decision.PROCEED
+    with pytest.raises(WatermarkLost):
+        lake.epoch(1)
+
+
+def watermark_of() -> Watermark:
+    return Watermark(Token("p", "run", 0), "c")

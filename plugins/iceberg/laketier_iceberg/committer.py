@@ -30,7 +30,7 @@ from laketier_iceberg.clock import storage_time
 from laketier_iceberg.connection import CatalogSettings, sync_embedded
 from laketier_iceberg.data_files import data_files
 from laketier_iceberg.files import Files
-from laketier_iceberg.history import COMMIT_ID, SEQUENCE, WATERMARK, History
+from laketier_iceberg.history import COMMIT_ID, EPOCH, PIPELINE, SEQUENCE, WATERMARK, History
 from laketier_iceberg.live_files import refuse_listed
 from laketier_iceberg.locations import Below
 from laketier_iceberg.references import References, name_of
@@ -84,7 +84,7 @@ class IcebergState(TableState):
         return History(self.table.metadata).watermark(pipeline)
 
     def pipelines(self) -> Sequence[str]:
-        return [key.removeprefix(WATERMARK) for key in self.table.metadata.properties if key.startswith(WATERMARK)]
+        return History(self.table.metadata).pipelines()
 
     def landed(self, commit_id: str) -> bool:
         return History(self.table.metadata).landed(commit_id, self.since)
@@ -219,8 +219,8 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         if watermark is not None:
             token = watermark.token
             summary |= {
-                "laketier.pipeline": token.pipeline,
-                "laketier.epoch": str(token.epoch),
+                PIPELINE: token.pipeline,
+                EPOCH: str(token.epoch),
                 # What Iceberg's own Spark sink looks for, should it ever take the query over.
                 "spark.sql.streaming.queryId": token.run,
                 "spark.sql.streaming.epochId": str(token.epoch),

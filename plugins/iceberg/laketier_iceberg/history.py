@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from laketier.spi import CorruptTable, RolledBack, UnknownOutcome, Watermark
+from laketier.spi import COLLECTOR, CorruptTable, RolledBack, UnknownOutcome, Watermark
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 WATERMARK = "laketier.watermark."
 SEQUENCE = "laketier.sequence-number."
 COMMIT_ID = "laketier.commit-id"
+PIPELINE = "laketier.pipeline"
+EPOCH = "laketier.epoch"
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,12 @@ class History:
     def watermark(self, pipeline: str) -> Watermark | None:
         """The pipeline's watermark, if the snapshot that carried it is still part of the history.
 
-        Looks at one property; walks the retained ancestors only when others have committed since.
-        Raises `RolledBack` and `CorruptTable`.
+        Looks at one property; walks the retained ancestors only when others have committed since, or the property is
+        not there. Raises `RolledBack` and `CorruptTable`.
         """
         text = self.metadata.properties.get(WATERMARK + pipeline)
         if text is None:
+            self._refuse_erased(pipeline)
             return None
         watermark = Watermark.from_json(text)
         if watermark.snapshot_id is not None and not self._carries(watermark.snapshot_id, self._sequence(pipeline)):
@@ -51,6 +54,29 @@ class History:
                 fix="Find out which epoch the table's rows end with, then run `laketier pipeline adopt --epoch N`.",
             )
         return watermark
+
+    def pipelines(self) -> list[str]:
+        """Those that have a watermark, and those of whose rounds the history still tells."""
+        properties = (key.removeprefix(WATERMARK) for key in self.metadata.properties if key.startswith(WATERMARK))
+        return list(dict.fromkeys([*properties, *(found for found in map(_pipeline, self.ancestors()) if found)]))
+
+    def _refuse_erased(self, pipeline: str) -> None:
+        """Others may remove any property, also all that they do not know. Whoever takes a pipeline for a new one then
+        loads all its rows again."""
+        if pipeline == COLLECTOR:  # asked of each round; a round whose files were collected is refused by itself
+            return
+        published = next((snapshot for snapshot in self.ancestors() if _pipeline(snapshot) == pipeline), None)
+        if published is None or published.summary is None:
+            return
+        raise RolledBack(
+            f"the table's history holds epoch {published.summary.get(EPOCH)} of the pipeline, and its watermark "
+            "is gone from the properties",
+            where=f"pipeline {pipeline!r}",
+            why=f"another program removed {WATERMARK}{pipeline}, perhaps with all properties that it does not know",
+            fix="Set that property again as an older metadata file has it, or find out which epoch the table's rows "
+            "end with and run `laketier pipeline adopt`. If none of its rows are there, run `laketier pipeline "
+            "forget`.",
+        )
 
     def _sequence(self, pipeline: str) -> int | None:
         text = self.metadata.properties.get(SEQUENCE + pipeline)
@@ -69,12 +95,14 @@ class History:
         # The chain ends at its root, or where it was expired: pyiceberg's expiry makes the two look alike. Sequence
         # numbers only grow along a chain, so one that ends at or below the carrier's does not contain it.
         end = last.sequence_number or 0
+        carrier = next((s for s in self.metadata.snapshots if s.snapshot_id == snapshot_id), None)
+        if carrier is not None:  # others may have removed the property that says it
+            sequence = carrier.sequence_number
         if sequence is None:
             return True
         if end <= sequence:
             return False
-        is_retained = any(s.snapshot_id == snapshot_id for s in self.metadata.snapshots)
-        return not (is_retained and self._all_retained(sequence, end))
+        return not (carrier is not None and self._all_retained(sequence, end))
 
     def _all_retained(self, after: int, before: int) -> bool:
         """Whether every snapshot with a sequence number between the two is still there: each has one of its own."""
@@ -96,3 +124,8 @@ class History:
             why="the history does not reach back to where the commit began",
             fix="Count the rows of the batch in the table before you run it again.",
         )
+
+
+def _pipeline(snapshot: Snapshot) -> str | None:
+    """The pipeline whose round made a snapshot."""
+    return None if snapshot.summary is None else snapshot.summary.get(PIPELINE)

@@ -138,7 +138,8 @@ def watermarked(snapshot: int | None, sequence: str | None) -> dict[str, str]:
         (CHAIN, 4, None, None, True),
         (CHAIN, 4, None, "9", True),  # it names no snapshot
         (CHAIN, 2, 3, "3", False),  # rolled back
-        (CHAIN, 2, 3, None, True),  # nobody knows: as older versions left it
+        (CHAIN, 2, 3, None, False),  # as older versions left it, or others removed the number: its snapshot has one
+        ({4: 3, 3: None}, 4, 2, None, True),  # nobody knows
         (CHAIN, None, 2, "2", False),  # no main
         ({4: 3, 3: None}, 4, 2, "2", True),  # expired
         ({4: 3, 3: None}, 4, 3, "3", True),

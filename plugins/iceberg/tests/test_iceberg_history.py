@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
-from laketier.spi import Decision, RolledBack, UnknownOutcome, WatermarkLost
+from laketier.spi import CommitterInitContext, Decision, RolledBack, UnknownOutcome, WatermarkLost, new_attempt_id
 from laketier.spi.clocks import shifted
 from laketier.tiering import TieringRound, pipelines
 from laketier_iceberg.expiry import expired
@@ -79,12 +79,45 @@ def test_a_watermark_survives_the_expiry_of_its_snapshot(events: Any) -> None:
     assert len(events.ids()) == 50
 
 
-def test_a_forgotten_property_is_a_lost_watermark(events: Any) -> None:
+@pytest.mark.parametrize("only", [True, False], ids=["the watermark", "all properties"])
+def test_a_pipeline_whose_property_others_removed_is_not_loaded_again(events: Any, only: bool) -> None:
+    """A log is read from its start, as the first epoch, where the table says nothing of the pipeline."""
     _epochs(events, 0, 1)
+    _epochs(events, 0, 0, "other")
+    table = events.table()
+    with table.transaction() as tx:
+        tx.remove_properties(*(["laketier.watermark.p"] if only else list(table.properties)))
+    for epoch in (0, 2):
+        with pytest.raises(RolledBack, match="holds epoch 1 of the pipeline"):
+            TieringRound(events.factory, token=events.token(epoch)).begin()
+    context = CommitterInitContext(new_attempt_id())
+    assert sorted(events.factory.create_committer(context).open().pipelines()) == ["other", "p"]
+    assert TieringRound(events.factory, token=events.token(0, "new")).begin() is Decision.PROCEED
+    pipelines.adopt(events.factory, "p", run="run", epoch=1)
+    events.round(events.token(2), events.batch(20, 30))
+    assert events.ids() == sorted([*range(10), *range(30)])
+    pipelines.forget(events.factory, "p")
+    assert TieringRound(events.factory, token=events.token(0)).begin() is Decision.PROCEED
+
+
+def test_a_property_that_went_with_the_rows_is_a_lost_watermark(events: Any) -> None:
+    snapshots = _epochs(events, 0, 0, "other")
+    _epochs(events, 0, 1)
+    events.table().manage_snapshots().rollback_to_snapshot(snapshots[0]).commit()
     with events.table().transaction() as tx:
         tx.remove_properties("laketier.watermark.p")
     with pytest.raises(WatermarkLost):
         TieringRound(events.factory, token=events.token(2)).begin()
+    assert TieringRound(events.factory, token=events.token(0)).begin() is Decision.PROCEED
+
+
+def test_a_rollback_is_noticed_although_others_removed_the_sequence_number(events: Any) -> None:
+    snapshots = _epochs(events, 0, 2)
+    with events.table().transaction() as tx:
+        tx.remove_properties("laketier.sequence-number.p")
+    events.table().manage_snapshots().rollback_to_snapshot(snapshots[0]).commit()
+    with pytest.raises(RolledBack):
+        TieringRound(events.factory, token=events.token(3)).begin()
 
 
 def _expiring(make: Any, **properties: str) -> Any:

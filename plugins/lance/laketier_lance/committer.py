@@ -62,6 +62,7 @@ from laketier_lance.store_drops import take_back, was_dropped
 from laketier_lance.table import (
     COMMIT_ID,
     EPOCH,
+    ERASED,
     LAST,
     LOST_PREFIX,
     PIPELINE,
@@ -316,6 +317,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         target = state.dataset.version + 1
         metadata = {**state.metadata, TABLE_UUID: state.table_uuid.encode()}
         metadata[LAST] = str(target).encode()
+        if state.erased is not None:
+            metadata[ERASED] = str(state.erased).encode()
         metadata |= {LOST_PREFIX + pipeline.encode(): str(version).encode() for pipeline, version in state.lost.items()}
         if watermark is not None:
             pipeline = watermark.token.pipeline

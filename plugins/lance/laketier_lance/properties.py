@@ -13,7 +13,8 @@ from laketier_lance.dataset import lance_errors, open_dataset, reason
 from laketier_lance.durable import local_versions, make_durable, remove_version
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import with_metadata, with_plain_paths
-from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, metadata_of, table_info
+from laketier_lance.state import erased_in
+from laketier_lance.table import DESCRIPTOR, ERASED, TABLE_UUID, descriptor_metadata, metadata_of, table_info
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -62,6 +63,9 @@ def _commit(
 
     document = descriptor_metadata(replace(info.descriptor, properties=properties))
     metadata = {**metadata_of(dataset), TABLE_UUID: info.table_uuid.encode(), DESCRIPTOR: document}
+    erased = erased_in(dataset, metadata_of(dataset), info.location)
+    if erased is not None:
+        metadata[ERASED] = str(erased).encode()
     schema = with_metadata(dataset.lance_schema, metadata)
     present = with_plain_paths(fragment.metadata for fragment in dataset.get_fragments())
     transaction = lance.Transaction(

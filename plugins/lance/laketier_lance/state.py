@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
+from laketier.spi import COLLECTOR, RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
 from laketier_lance.dataset import read_transaction
 from laketier_lance.lance_schema import with_field_ids
+from laketier_lance.names import DATA, attempt_of
+from laketier_lance.private import data_path
 from laketier_lance.rounds import LanceRound, rounds_since
 from laketier_lance.table import (
     COMMIT_ID,
+    ERASED,
     LAST,
     LOST_PREFIX,
+    PIPELINE,
+    TABLE_UUID,
     WATERMARK_PREFIX,
     metadata_of,
     number_in,
@@ -71,15 +76,17 @@ class LanceTableState(TableState):
     def watermark(self, pipeline: str) -> Watermark | None:
         stored = self.metadata.get(watermark_key(pipeline))
         if stored is None:
+            self._refuse_erased(pipeline)
             return None
         watermark = Watermark.from_json(stored)
         self._refuse_rollback(watermark)
         return watermark
 
     def pipelines(self) -> Sequence[str]:
-        return [
+        stored = (
             key.removeprefix(WATERMARK_PREFIX).decode() for key in self.metadata if key.startswith(WATERMARK_PREFIX)
-        ]
+        )
+        return list(dict.fromkeys([*stored, *self.lost]))
 
     def landed(self, commit_id: str) -> bool:
         def is_it(transaction: Transaction) -> bool:
@@ -99,6 +106,47 @@ class LanceTableState(TableState):
                 fix="Decide which rows are in the table, then run `laketier pipeline adopt`, or restore the "
                 f"version {version} or a later one.",
             )
+
+    def _refuse_erased(self, pipeline: str) -> None:
+        """Others may replace all metadata of the schema, or all of the dataset. Whoever takes a pipeline for a new one
+        then loads all its rows again."""
+        version = self.lost.get(pipeline)
+        if version is None and pipeline != COLLECTOR:  # that is asked of each round
+            version = self._newest_of(pipeline)
+        if version is not None:
+            raise RolledBack(
+                f"version {version} published an epoch of pipeline {pipeline!r}, and the table does not know it now",
+                where=self.location,
+                why="the metadata of the schema was replaced, or the table overwritten or restored, by another program",
+                fix=f"Restore version {version} or a later one that has the watermark, or decide which rows are in the "
+                "table and run `laketier pipeline adopt`. If none of its rows are there, run `laketier pipeline "
+                "forget`.",
+            )
+        if self.erased is None or pipeline == COLLECTOR:
+            return
+        raise RolledBack(
+            f"version {self.erased} has rows of laketier's, and nothing of what it kept of its pipelines",
+            where=f"{self.location}, pipeline {pipeline!r}",
+            why="the metadata of the schema was replaced by another program, so whether the pipeline's rows are there "
+            "can't be told",
+            fix="Decide which of its rows are in the table, then run `laketier pipeline adopt`. If none are, as the "
+            "pipeline is new, run `laketier pipeline forget`.",
+        )
+
+    def _newest_of(self, pipeline: str) -> int | None:
+        """The version of the newest round of all, if it was the pipeline's: `lost` begins after it."""
+        last = number_in(self.metadata, LAST, self.location)
+        if not 0 < last <= self.snapshot_id:
+            return None
+        transaction = read_transaction(self.dataset, last)
+        properties = {} if transaction is None else transaction.transaction_properties or {}
+        return last if properties.get(PIPELINE) == pipeline else None
+
+    @cached_property
+    def erased(self) -> int | None:
+        """The version that was found with our files and without any metadata of ours; None where there was none. A
+        table whose rows others replaced, too, has no such files: then nothing would be there twice."""
+        return erased_in(self.dataset, self.metadata, self.location)
 
     @cached_property
     def lost(self) -> Mapping[str, int]:
@@ -128,6 +176,15 @@ class LanceTableState(TableState):
         watermark = Watermark.from_json(stored)
         # A round may land a version or two later than it was meant to: indexes pass.
         return published.version > (watermark.snapshot_id or 0) and published.commit_id != watermark.commit_id
+
+
+def erased_in(dataset: LanceDataset, metadata: Mapping[bytes, bytes], location: str) -> int | None:
+    """See `LanceTableState.erased`. ``metadata``: of the schema of ``dataset``."""
+    if TABLE_UUID in metadata:
+        return number_in(metadata, ERASED, location) or None
+    files = (file for fragment in dataset.get_fragments() for file in fragment.metadata.files)
+    ours = any(attempt_of(f"{DATA}/{data_path(file)}") is not None for file in files)
+    return int(dataset.version) if ours else None
 
 
 def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, after: int) -> int | None:

@@ -28,6 +28,8 @@ LAST = b"laketier.last-round"
 """The version that the newest round of any pipeline was meant for."""
 LOST_PREFIX = b"laketier.lost."
 """Of a pipeline: the version of a round that a restore took away. Until the pipeline publishes again."""
+ERASED = b"laketier.erased"
+"""The version in which laketier's rows were found without any of the above, so that pipelines may be forgotten."""
 
 COMMIT_ID = "laketier.commit-id"
 PIPELINE = "laketier.pipeline"

@@ -13,12 +13,13 @@ from laketier.spi import (
     CommitterInitContext,
     Decision,
     RolledBack,
+    SetProperty,
     TableChanged,
-    WatermarkLost,
     new_attempt_id,
 )
 from laketier.tiering import pipelines
 from laketier_lance import rounds
+from laketier_lance.state import ROLLBACK_HORIZON
 
 
 def test_the_watermark_survives_what_others_do(table):
@@ -127,9 +128,76 @@ def test_an_erased_watermark_is_a_loud_refusal(table, erase):
     table.append(1, 2)
     staged = table.stage(table.rows(3))
     erase(table)
-    with pytest.raises(WatermarkLost):
+    with pytest.raises(RolledBack, match="version 3 published an epoch of pipeline 'p'"):
         table.round(2).commit([staged])
     assert 3 not in table.ids()
+    table.reload()
+    with pytest.raises(RolledBack):  # a log is read from its start where the table says nothing
+        table.round(0).begin()
+    assert table.factory.create_committer(CommitterInitContext(new_attempt_id())).open().pipelines() == ["p"]
+    pipelines.forget(table.factory, "p")
+    assert table.round(0).begin() is Decision.PROCEED
+
+
+def _without_the_watermark(table):
+    kept = {name.decode(): value.decode() for name, value in table.open().schema.metadata.items()}
+    table.open().replace_schema_metadata({name: value for name, value in kept.items() if "watermark" not in name})
+
+
+def _cleaned_up(table):
+    table.open().replace_schema_metadata({})
+    table.open().cleanup_old_versions(timedelta(0), retain_versions=1)
+
+
+def _long_ago(table):
+    table.open().replace_schema_metadata({})
+    dataset = table.open()
+    for number in range(ROLLBACK_HORIZON):
+        dataset.update_config({"a": str(number)})
+
+
+@pytest.mark.filterwarnings("ignore:replace_schema_metadata:DeprecationWarning")
+@pytest.mark.parametrize("erase", [_without_the_watermark, _cleaned_up, _long_ago])
+def test_rows_whose_pipeline_was_erased_are_not_loaded_again(table, erase):
+    """Also where no version tells of the rounds any more: the files are laketier's."""
+    table.append(0, 1)
+    table.append(1, 2)
+    erase(table)
+    table.reload()
+    with pytest.raises(RolledBack, match="pipeline"):
+        table.append(0, 1)
+    assert table.ids() == [1, 2]
+    pipelines.adopt(table.factory, "p", run="r", epoch=1)
+    table.append(2, 3)
+    assert table.ids() == [1, 2, 3]
+
+
+@pytest.mark.filterwarnings("ignore:replace_schema_metadata:DeprecationWarning")
+def test_what_was_erased_stays_so_for_each_pipeline_until_it_is_decided(table):
+    """A batch, a property and another pipeline write metadata anew, and tell nothing of those that were forgotten."""
+    table.append(0, 1)
+    table.append(0, 2, pipeline="q")
+    _cleaned_up(table)
+    table.reload()
+    table.storage.catalog().alter_table(table.path, [SetProperty("owner", "me", None)])
+    table.reload()
+    table.append(None, 3)
+    pipelines.adopt(table.factory, "p", run="r", epoch=0)
+    table.append(1, 4)
+    for pipeline in ("q", "new"):
+        with pytest.raises(RolledBack, match="nothing of what it kept of its pipelines"):
+            table.append(0, 2, pipeline=pipeline)
+    pipelines.forget(table.factory, "new")
+    table.append(0, 5, pipeline="new")
+    assert table.ids() == [1, 2, 3, 4, 5]
+
+
+def test_a_dataset_of_others_has_no_pipelines_that_it_could_have_lost(table):
+    lance.write_dataset(pa.Table.from_batches([table.rows(9)]), table.location, mode="overwrite")
+    table.open().cleanup_old_versions(timedelta(0), retain_versions=1)
+    table.reload()
+    table.append(0, 1)
+    assert table.ids() == [1, 9]
 
 
 def test_a_table_that_was_recreated_is_refused(table):
