@@ -122,7 +122,10 @@ def _tells_each_column(table: Table) -> None:
     """Where a table tells ids of its columns at all, no two are the same."""
     told = [(field.metadata or {}).get(b"PARQUET:field_id") for field in table.info.schema]
     ids = [each for each in told if each is not None]
-    assert len(set(ids)) == len(ids), f"columns of a table have ids of their own, whatever they had elsewhere: {ids}"
+    assert len(set(ids)) == len(ids), (
+        f"columns of a table have ids of their own, whatever they had elsewhere: {ids} in the metadata of the fields "
+        "of TableInfo.schema (take PARQUET:field_id out of each field, as `Schema.remove_metadata` leaves it there)"
+    )
 
 
 @pytest.mark.needs(Feature.UPSERT)
@@ -199,7 +202,8 @@ def test_a_table_made_as_another_one_is_described(lake: Lake) -> None:
     expect(info.table_uuid == described.table_uuid, False, f"whether the identity is the other one's, {what}")
     # Tables of a database may be found at the same place, which has no files of theirs.
     shared = info.location == described.location and Path(info.location).is_dir()
-    expect(shared, False, f"whether the folder is the other one's, {what}")
+    at = f"{info.location}, which is a folder; name a folder of its own, or the file that has all tables"
+    expect(shared, False, f"whether TableInfo.location is the other one's, {what} ({at})")
     expect(info.descriptor.comment, described.descriptor.comment, f"the comment {what}")
     mine, theirs = (each.descriptor.properties.get("acme.note") for each in (info, described))
     expect(mine, theirs, f"a property {what}")

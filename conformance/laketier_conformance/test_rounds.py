@@ -110,7 +110,12 @@ def test_a_replay_writes_nothing(table: Table) -> None:
     first = table.append(0)
     again = table.append(0)
     expect(again.outcome, RoundOutcome.ALREADY_THERE, "the outcome of an epoch that is run again")
-    expect(again.snapshot_id, first.snapshot_id, "the snapshot after an epoch was run again")
+    expect(
+        again.snapshot_id,
+        first.snapshot_id,
+        "the snapshot of an epoch that is run again (a watermark that is read names the snapshot that carried it: "
+        "store `watermark.carried_by(snapshot_id)`)",
+    )
     expect(table.ids, ids_of(0), "rows after an epoch was run again")
 
 

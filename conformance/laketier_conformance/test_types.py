@@ -20,12 +20,21 @@ REFUSE = (
 )
 
 
+def _needed(kind: pa.DataType) -> str:
+    if all(kind != FLAT[name][0] for name in BASIC):
+        return f"every format has to hold {kind}, or to declare that it does not"
+    return (
+        f"every format has to hold {kind}, as it has to hold {', '.join(str(FLAT[name][0]) for name in BASIC)}: where "
+        "files have no such type, keep its values as those of another one"
+    )
+
+
 def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *, refusable: bool = True) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", kind)])
     column = pa.array([*values, None], kind)
     rows = pa.record_batch([pa.array(range(len(column))), column], schema=schema)
     refusal: UnsupportedType | None = None
-    advice = REFUSE if refusable else "every format has to hold it, or to declare that it does not"
+    advice = REFUSE if refusable else _needed(kind)
     try:
         with goes_well(f"a table with a column of {kind} is created ({advice})", but=(UnsupportedType,)):
             lake.create(schema, "db.typed")
@@ -34,7 +43,7 @@ def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *
     except FeatureNotSupported as error:
         raise AssertionError(f"a column of {kind} is refused, found {told(error)} ({advice})") from error
     if refusal is not None:
-        assert refusable, f"every format has to hold {kind}, or to declare that it does not"
+        assert refusable, f"{_needed(kind)}; the refusal is {told(refusal)}"
         assert refusal.fix, "a refused type needs advice"
         expect(
             lake.storage.catalog().list_tables(),

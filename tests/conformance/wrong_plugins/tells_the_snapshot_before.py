@@ -11,7 +11,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_rounds.py::test_a_replay_writes_nothing"
-SAYS = "the snapshot after an epoch was run again"
+SAYS = "the snapshot of an epoch that is run again"
 
 
 class ParentCommitter(kit.ManifestCommitter):
