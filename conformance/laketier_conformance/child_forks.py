@@ -178,9 +178,10 @@ def _be_forked(do: Callable[[], dict[str, Any]], answers: int) -> None:
 
 
 def _connections() -> Open:
-    """Descriptors of connections to other processes, and of files that are open to be written."""
-    found = {}
-    for name in os.listdir(_DESCRIPTORS):
+    """Descriptors of connections to other processes, and of files that are open to be written; none where the system
+    does not list them, as where /proc is not mounted."""
+    found: dict[int, tuple[int, int]] = {}
+    for name in os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ():
         with suppress(OSError):
             status = os.stat(f"{_DESCRIPTORS}/{name}")
             writes = os.lstat(f"{_DESCRIPTORS}/{name}").st_mode & stat.S_IWUSR

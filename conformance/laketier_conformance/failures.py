@@ -21,6 +21,8 @@ SAYS = "laketier_says"
 """Name of a test's property: the sentence of its failure."""
 _HERE = Path(__file__).parent
 _LONGEST = 600
+_LEAST_ROOM = 64 << 20
+"""Some tests write as much."""
 _CAUSES = 10
 """An error may be its own."""
 _IN_LANES = "test_spark.py"
@@ -80,6 +82,17 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
         cause = cause.__cause__ or cause
     because = "" if cause is error else f", because of {told(cause)}"
     return _cut(f"{_statement(failure)}{_method(failure)}: expected no error, found {told(error)}{because}")
+
+
+def no_room(folder: Path, least: int = _LEAST_ROOM) -> str:
+    """What a failure's sentence ends with where the tests' disk is full: it may be no fault of the format's."""
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return ""
+    if free >= least:
+        return ""
+    return f" (no room: {free >> 20} MiB are free in {folder}, so run with --basetemp=FOLDER on another disk)"
 
 
 def _compares(explained: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import traceback
 from collections.abc import Collection, Generator, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, UnsupportedType, support_of
 from laketier_conformance import answer_types
 from laketier_conformance.expect import NotShown
-from laketier_conformance.failures import SAYS, again, ended_in, explained, sentence_of
+from laketier_conformance.failures import SAYS, again, ended_in, explained, no_room, sentence_of
 from laketier_conformance.manifest import chosen_tests, expected_tests, formats_named, name_of
 from laketier_conformance.own_code import is_ours, really_called
 from laketier_conformance.own_ids import named_by_pytest_alone
@@ -195,6 +196,7 @@ class Suite:
         told = dict(item.user_properties)
         if not report.skipped and call.excinfo is not None and NAME in told:
             says = plainly(_wrong_answer(item)) or sentence_of(call.excinfo)
+            says += plainly(no_room(Path(item.config.option.basetemp or tempfile.gettempdir())))
             report.user_properties.append((SAYS, says))
             # Kept with the test, too: whoever runs it again, or calls its report one of success, makes it no better.
             item.user_properties.append((SAYS, says))

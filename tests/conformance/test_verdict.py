@@ -150,6 +150,11 @@ def test_a_failure_is_told_by_its_sentence() -> None:
     assert (result.outcome, result.detail) == ("failed", "a replay adds no row")
 
 
+def test_a_failure_on_a_full_disk_says_so(tmp_path: Path) -> None:
+    assert failures.no_room(tmp_path, least=0) == failures.no_room(tmp_path / "none", least=1 << 62) == ""
+    assert f"are free in {tmp_path}, so run with --basetemp" in failures.no_room(tmp_path, least=1 << 62)
+
+
 def test_an_imperative_xfail_is_no_refusal() -> None:
     report = phase("call", "skipped", longrepr="xfail")
     report.wasxfail = "reason: I would rather not"

@@ -22,6 +22,8 @@ def why_not() -> str | None:
     reason = unsupported()
     if reason is not None:
         return reason
+    if not os.path.isdir("/proc/self/fd"):
+        return "the system shows no processes in /proc"
     seen: list[Effect] = []
 
     def decide(effect: Effect) -> int:
