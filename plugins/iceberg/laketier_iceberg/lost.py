@@ -2,7 +2,8 @@
 or the catalog lost them. Driver.
 
 A drop takes a table out of the catalog first, and its files after that. So it leaves a mark beforehand, and deletes
-that last: metadata without one are those of a table that nobody dropped here.
+that last: metadata without one are those of a table that nobody dropped here. Where the files stay, so does the mark,
+and it names what commits left that were killed before the drop.
 """
 
 from __future__ import annotations
@@ -37,6 +38,19 @@ def mark_of_drop(place: Path, table_uuid: str, metadata: str) -> str | None:
     return path
 
 
+def name_left(place: Path, mark: str, metadata: str) -> None:
+    """Write into the mark of a table that was dropped, and whose files stay, which of them are newer than its
+    ``metadata``: commits that were killed left them, and none of them can be committed any more. Durable. Raises
+    `StorageError`."""
+    newest = _number(PurePath(metadata).name)
+    with naming_storage_errors("a table was dropped"):
+        names = sorted(name for name in names_in(place / METADATA) if METADATA_SUFFIX in name)
+        left = [name for name in names if _number(name) > newest]
+        if left:
+            (place / mark).write_text("\n".join([*left, ""]))
+            fsync_file(place / mark)
+
+
 def is_alone(place: Path, mark: str) -> bool:
     """Whether nothing but the mark is left of the metadata. Raises `OSError`."""
     return [f"{METADATA}/{name}" for name in names_in(place / METADATA)] == [mark]
@@ -47,12 +61,23 @@ def lost_metadata(place: Path) -> str | None:
     dropped; None where there is none. Raises `StorageError`."""
     with naming_storage_errors("a table was looked for"):
         names = set(names_in(place / METADATA))
-    marks = [(match[1], int(match[2])) for match in map(_MARK.fullmatch, names) if match is not None]
+        found = [match for match in map(_MARK.fullmatch, names) if match is not None]
+        marks = [(match[1], int(match[2]), _named_in(place / METADATA / match[0])) for match in found]
     for name in sorted((name for name in names if METADATA_SUFFIX in name), key=_number, reverse=True):
         for table_uuid in _with_rows(place / METADATA / name, names):
-            if not any(dropped == table_uuid and upto >= _number(name) for dropped, upto in marks):
+            if not any(
+                dropped == table_uuid and (upto >= _number(name) or name in left) for dropped, upto, left in marks
+            ):
                 return f"{METADATA}/{name}"
     return None
+
+
+def _named_in(mark: Path) -> list[str]:
+    """A name that is cut, as its writer was killed, is of no file."""
+    try:
+        return mark.read_text(errors="replace").split("\n")
+    except FileNotFoundError:  # who drops the table is done
+        return []
 
 
 def _with_rows(file: Path, names: set[str]) -> Iterator[str]:

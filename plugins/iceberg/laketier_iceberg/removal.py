@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from laketier.kit.staged import remove
 from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below, is_local, split
-from laketier_iceberg.lost import METADATA, is_alone, mark_of_drop
+from laketier_iceberg.lost import METADATA, is_alone, mark_of_drop, name_left
 from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
 from laketier_iceberg.references import locations, may_delete
 from laketier_iceberg.table_properties import DELETE_OLD_METADATA
@@ -72,6 +72,8 @@ def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
             remove(folder, [mark])
             _remove_empty_folders(location)
         raise
+    if place is not None and mark is not None and (stays is not None or not is_own):
+        name_left(place, mark, table.metadata_location)
     if stays is not None:
         log.warning("%s: the files below %s stay, as %s", ".".join(name), location, stays)
     elif is_own:

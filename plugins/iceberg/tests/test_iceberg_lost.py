@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from laketier.spi import CorruptTable, TableNotFound, TablePath, new_attempt_id
 from laketier_conformance.outside import everything, touched
@@ -122,6 +123,41 @@ def test_a_drop_that_leaves_the_files_frees_the_name(events: Any, warehouse: Pat
     events.storage.catalog().drop_table(path)
     assert list(place.rglob("*.metadata.json"))
     assert events.storage.catalog().create_table(path, events.info.descriptor).snapshot_id is None
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_what_a_killed_commit_left_keeps_no_name_of_a_table_whose_files_stay(
+    events: Any, monkeypatch: pytest.MonkeyPatch, epochs: int
+) -> None:
+    """Its metadata are newer than those that were dropped, and name a snapshot with rows."""
+    for epoch in range(epochs):
+        events.round(events.token(epoch), events.batch(0, 3))
+    table, path = events.table(), events.info.path
+    table.transaction().set_properties({"gc.enabled": "false"}).commit_transaction()
+    write = SqlCatalog._write_metadata
+
+    def killed(**arguments: Any) -> None:
+        write(**arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqlCatalog, "_write_metadata", staticmethod(killed))
+    with pytest.raises(KeyboardInterrupt):
+        events.round(events.token(epochs), events.batch(3, 6))
+    monkeypatch.undo()
+    last = events.table()
+    catalog, place = events.storage.catalog(), Path(last.location())
+    catalog.drop_table(path)
+    left = [f for f in place.glob("metadata/*.metadata.json") if f.name > Path(last.metadata_location).name]
+    assert left
+    with pytest.raises(TableNotFound):
+        catalog.load_table(path)
+    assert catalog.create_table(path, events.info.descriptor).snapshot_id is None
+    catalog.drop_table(path)
+    # What is committed once somebody has registered it again is not meant by the mark.
+    last.catalog.register_table(last.name(), last.metadata_location)
+    events.round(events.token(epochs), events.batch(3, 6))
+    last.catalog.drop_table(last.name())
+    _is_refused(events)
 
 
 def test_a_drop_of_a_table_of_another_place_marks_nothing_there(events: Any, tmp_path: Path) -> None:
