@@ -101,18 +101,6 @@ def entry_identity(location: Location, version: int) -> str | None:
         return None
 
 
-def is_onto(location: Location, version: int, entry: str | None) -> bool:
-    """Whether ``version``, whose entry was ``entry``, is there still: in an object store a commit onto it goes well
-    where the table was dropped, or made anew."""
-    found = entry_identity(location, version)
-    if found is not None:
-        return found == entry
-    # Others may have cleaned the entry up, which a checkpoint of it takes the place of.
-    selector = pafs.FileSelector(f"{location.root}/{LOG}", allow_not_found=True)
-    names = (info.base_name for info in location.filesystem.get_file_info(selector))
-    return any(name.startswith(f"{version:020}.checkpoint.") for name in names)
-
-
 def refuse_alone(location: Location, version: int) -> None:
     """Take back the entry of a commit that is the only one of its log: the table was dropped after its handle was
     opened, and delta-rs makes the folders of what it writes anew. Nobody could read such a log, or create the table.

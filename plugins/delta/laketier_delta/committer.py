@@ -27,7 +27,7 @@ from laketier.spi import (
     new_attempt_id,
     time_of_storage,
 )
-from laketier_delta.altering import entry_identity, is_onto, make_durable
+from laketier_delta.altering import entry_identity, make_durable
 from laketier_delta.checkpoints import checkpoint_when_due
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, HORIZON, PIPELINE, PUBLISH, DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped
@@ -91,7 +91,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 folder = self._location.local(LOG) if self._location.is_local else None
                 is_in_place = stack.enter_context(pinned_folder(folder))
                 if folder is None:
-                    is_in_place = partial(is_onto, self._location, state.version, state.entry)
+                    is_in_place = partial(self._is_onto, state)
                 self._refuse_recreated(state)
                 failpoint("publish.between_record_and_commit")
             self._commit(state, target, actions, info, transactions, is_in_place)
@@ -249,6 +249,18 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             raise Conflict("the table was dropped meanwhile", where=self._location.uri) from error
         if str(latest.metadata().id) != state.uuid:
             raise Conflict("the table was dropped and made anew meanwhile", where=self._location.uri)
+
+    def _is_onto(self, state: DeltaTableState) -> bool:
+        """Whether the table of ``state`` is there still: in an object store a commit onto it goes well where it was
+        dropped, or made anew."""
+        entry = entry_identity(self._location, state.version)
+        if entry is not None:
+            return entry == state.entry
+        try:
+            # Others may have cleaned the entry up, with the checkpoint of it: then a later one has all that it had.
+            return str(open_table(self._location).metadata().id) == state.uuid
+        except (TableNotFound, CorruptTable):
+            return False
 
     def _refuse_elsewhere(self, is_in_place: Callable[[], bool], target: int, attempt: str) -> None:
         """Where the table was dropped just now, delta-rs made the log's folder anew, or wrote into that of the table

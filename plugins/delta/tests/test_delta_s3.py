@@ -15,10 +15,13 @@ import pytest
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 
+import laketier_delta.committer
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Collected, Conflict, IncompatibleTable, Passthrough, Token, WriteMode
 from laketier.tiering import TieringRound
 from laketier_conformance.stores.atomic import server
+from laketier_delta.altering import entry_identity
+from laketier_delta.engine import open_table
 from laketier_delta.location import Location
 
 
@@ -100,6 +103,31 @@ def test_a_drop_on_s3_that_was_cut_off_can_be_asked_for_again(bucket, support, m
     assert "Contents" not in client.list_objects_v2(Bucket="lake", Prefix="warehouse/db/t/_delta_log")
     lake.create()
     assert support.values(lake.read()) == []
+
+
+def test_a_commit_whose_entry_others_cleaned_up_at_once_stays(bucket, support, monkeypatch):
+    """The entry below it is gone as it is after a drop, and a later checkpoint has the rows of both."""
+    lake, client = bucket
+    lake.create()
+    lake.epoch(0)
+    committer, staged = lake.committer(), lake.stage(support.ids(7))
+    state, looks = committer.open(), []
+
+    def cleaned(location, version):
+        looks.append(version)
+        if len(looks) == 2:  # the first one is before the commit
+            lake.epoch(1, support.ids(8))
+            handle = open_table(location)
+            handle.create_checkpoint()
+            for old in range(handle.version()):
+                for kind in ("json", "checkpoint.parquet"):
+                    client.delete_object(Bucket="lake", Key=f"warehouse/db/t/_delta_log/{old:020}.{kind}")
+        return entry_identity(location, version)
+
+    monkeypatch.setattr(laketier_delta.committer, "entry_identity", cleaned)
+    assert committer.publish(state, [staged], None).rows == 1
+    assert looks[:2] == [1, 1]
+    assert support.values(lake.read()) == [0, 7, 8]
 
 
 def test_orphans_on_s3(bucket, support):
