@@ -24,6 +24,8 @@ arguments) with any of these:
   Needed to show `Feature.CHANGE_FEED` where a table keeps none by itself.
 - ``expire(storage: LakeStorage, table: TableInfo) -> None``: what a foreign tool would do to forget all versions but
   the newest.
+- ``erase(storage: LakeStorage, table: TableInfo) -> None``: what a foreign tool would do that keeps all rows, and takes
+  away what the format keeps of pipelines: it replaces properties or metadata by those that it knows.
 - ``compact(storage: LakeStorage, table: TableInfo) -> None``: what a foreign tool would do to put the rows of small
   files into fewer ones, in a commit that changes no row.
 - ``delete_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None``: what a foreign tool would do to
@@ -54,10 +56,10 @@ arguments) with any of these:
 - ``vector_options: Mapping[str, Mapping[str, Any]]``: by kind of index of vectors (``ivf-flat``), settings that fit 150
   vectors of four numbers. Without them the format's own settings count.
 
-Where one of ``expire``, ``compact``, ``delete_rows`` and ``update_rows`` is not there, the report says that nothing
-showed its effect. One of the last three that takes no table with partitions raises `NotImplementedError` for such a
-table, and the report says that, too. Where ``foreign_tables`` is not there, it says that no table of another tool was
-shown.
+Where one of ``expire``, ``erase``, ``compact``, ``delete_rows`` and ``update_rows`` is not there, the report says that
+nothing showed its effect. One of the last three that takes no table with partitions raises `NotImplementedError` for
+such a table, and the report says that, too. Where ``foreign_tables`` is not there, it says that no table of another
+tool was shown.
 A member that a format can't have is left out, or None: whatever a member raises is an error of the harness
 (`HarnessFailed`), and never the format's refusal.
 """
@@ -93,6 +95,7 @@ MEMBERS = (
     "roll_back",
     "keep_feed",
     "expire",
+    "erase",
     "compact",
     "delete_rows",
     "update_rows",
@@ -247,6 +250,11 @@ class Harness:
     def expire(self) -> Hook | None:
         """None when the author gave none."""
         return self._hook("expire")
+
+    @property
+    def erase(self) -> Hook | None:
+        """None when the author gave none."""
+        return self._hook("erase")
 
     @property
     def compact(self) -> Hook | None:

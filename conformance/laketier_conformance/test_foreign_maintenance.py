@@ -207,6 +207,28 @@ def test_rounds_go_on_after_others_expired_snapshots(table: Table, harness: Harn
     expect(table.append(EPOCHS - 1).outcome, RoundOutcome.ALREADY_THERE, f"the newest epoch of others is run {told}")
 
 
+def test_a_pipeline_that_others_erased_is_not_a_new_one(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Who reads a log asks the table alone where to go on, and begins with the first epoch where it says nothing: all
+    rows would be there twice."""
+    for epoch in range(2):
+        table.append(epoch)
+    table.append(0, ids_of(9), pipeline="other")
+    rows = table.ids
+    if harness.erase is None:
+        unproven("pipelines that others take out of a table", "the format's harness has no erase")
+        return
+    harness.erase(table.lake.storage, table.info)
+    expect(table.ids, rows, "rows after the harness's erase, which keeps them all")
+    for pipeline in ("p", "other"):
+        doing = f"the first epoch of pipeline {pipeline!r} is run after another tool erased what the table kept of it"
+        try:
+            found = table.append(0, ids_of(8), pipeline=pipeline).outcome
+        except Refused:
+            continue
+        expect(found, RoundOutcome.ALREADY_THERE, doing)
+    expect(table.ids, rows, "rows after first epochs of pipelines that another tool erased")
+
+
 def _latest(table: Table) -> int | None:
     """The version after the newest; None of a format that does not tell."""
     return table.latest if table.lake.declares(Feature.INCREMENTAL_READ) else None

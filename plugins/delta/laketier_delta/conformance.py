@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from laketier.spi import LakeStorage, TableInfo
 from laketier_delta.changes import FEED
 from laketier_delta.foreign_tables import TABLES
+from laketier_delta.protocol import RETENTION
 
 if TYPE_CHECKING:
     from laketier_conformance.stores import ObjectStore
@@ -95,6 +96,12 @@ class Harness:
         handle.create_checkpoint()
         for version in range(handle.version()):
             (Path(table.location) / "_delta_log" / f"{version:020}.json").unlink(missing_ok=True)
+
+    def erase(self, storage: LakeStorage, table: TableInfo) -> None:
+        """Transactions are to last for no time, a checkpoint leaves them out, and then the property is unset."""
+        self.set_property(storage, table, RETENTION, "interval 0 seconds")
+        self.expire(storage, table)
+        self.set_property(storage, table, RETENTION, None)
 
     def compact(self, _storage: LakeStorage, table: TableInfo) -> None:
         """OPTIMIZE."""

@@ -107,6 +107,12 @@ class IcebergHarness:
         old = [snapshot.snapshot_id for snapshot in loaded.snapshots() if snapshot.snapshot_id != current]
         loaded.maintenance.expire_snapshots().by_ids(old).commit()
 
+    def erase(self, storage: LakeStorage, table: TableInfo) -> None:
+        """All properties go, as with a tool that sets those that it knows."""
+        assert isinstance(storage, IcebergStorage)
+        loaded = storage.load(table.path)
+        loaded.transaction().remove_properties(*loaded.properties).commit_transaction()
+
     def compact(self, storage: LakeStorage, table: TableInfo) -> None:
         """What Spark's ``rewrite_data_files`` leaves: a snapshot of the operation ``replace``, whose one file has the
         rows of all others. pyiceberg makes no such snapshot, so this plugin's own parts make it. A table without

@@ -59,6 +59,10 @@ class LanceHarness:
         """Lance's own clean-up of versions."""
         open_dataset(table.location, {}).cleanup_old_versions(timedelta(0))
 
+    def erase(self, storage: LakeStorage, table: TableInfo) -> None:
+        """The metadata of the schema is replaced, as by one that writes its own there."""
+        open_dataset(table.location, {}).update_schema_metadata({}, replace=True)
+
     def compact(self, storage: LakeStorage, table: TableInfo) -> None:
         """Lance's own compaction."""
         open_dataset(table.location, {}).optimize.compact_files()
