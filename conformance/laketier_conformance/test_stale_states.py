@@ -196,6 +196,37 @@ def test_a_table_recreated_between_open_and_publish(table: Table) -> None:
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_recreated_with_as_many_commits(table: Table) -> None:
+    """An epoch without rows is published against a state of the dropped table, and the new one has had a round like the
+    old one's. So neither a number nor a file that is gone tells the two apart: the identity has to."""
+    table.append(0)
+    committer = table.committer()
+    state = committer.open()
+    table.lake.storage.catalog().drop_table(table.path)
+    table.lake.create()
+    table.append(0)
+    before = table.info
+    with refused(
+        Exception, "an epoch is published against a state from before the table was made anew, with as many commits"
+    ):
+        committer.publish(state, [], Watermark(token(1), "c"))
+    committer.close()
+    after = table.info
+    expect(
+        (after.table_uuid, after.snapshot_id),
+        (before.table_uuid, before.snapshot_id),
+        "identity and snapshot of a table that was made anew, after an epoch of the dropped one",
+    )
+    mark = table.watermark()
+    assert mark is not None, "the table that was made anew has the watermark of its own round"
+    expect(
+        mark.token.epoch, 0, "the epoch of the watermark of a table that was made anew, after one of the dropped one"
+    )
+    expect(table.append(1).rows, 5, "the number of rows of the next round of the table that was made anew")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of the table that was made anew")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
 @pytest.mark.parametrize("results", [_rows, _nothing], ids=["rows", "empty"])
 def test_a_table_dropped_between_open_and_publish(table: Table, results: Results) -> None:
     """Whatever is raised: the table stays dropped. A publish that makes folders would bring half of it back."""

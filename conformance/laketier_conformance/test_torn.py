@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,36 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
         _tells_what_a_fresh_state_does(table, f"{name} is {harm}")
         restore(root, after)
     expect(table.ids, whole, "the files are back as they were, and so are the rows")
+
+
+def test_what_an_older_commit_made_is_gone(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """Of three commits the one in the middle loses each file that it made, in turn, and each folder with all that is in
+    it. The newest commit is there, so its rows are no older table's: a reader gets all rows, or a refusal."""
+    table.append(0)
+    root = local_folder(table.info.location)
+    if root is None:
+        unproven("damaged files", "the table is in no local folder")
+        return
+    before = set(root.rglob("*"))
+    table.append(1)
+    made = sorted(set(root.rglob("*")) - before)
+    table.append(2)
+    after, whole = contents(root), ids_of(0) + ids_of(1) + ids_of(2)
+    for path in (path for path in made if path.exists()):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+        ids, epoch, errors = _told(table)
+        said = f"{path.relative_to(root)} of an older commit is gone"
+        assert not errors, f"{said}, and that is told by no error for damage but by {'; '.join(errors)}"
+        assert ids in (None, whole), (
+            f"{said}: a reader has to get all rows or a refusal, as a commit after it is there. He gets {ids}, where "
+            f"{whole} was committed"
+        )
+        assert epoch in (None, 2), f"{said}: the watermark is of epoch {epoch}, where it was of 2"
+        restore(root, after)
+    expect(table.ids, whole, "what an older commit made is back, and so are the rows")
 
 
 def _tells_what_a_fresh_state_does(table: Table, said: str) -> None:
