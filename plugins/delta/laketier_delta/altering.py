@@ -10,12 +10,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.fs as pafs
-
 from laketier.kit.durable import fsync_directory, fsync_file, fsync_published
 from laketier.kit.file_identity import file_identity
-from laketier.spi import Conflict, TableError, TableNotFound
-from laketier_delta.delta_log import DeltaLog
+from laketier.spi import Conflict, CorruptTable, TableError, TableNotFound, new_attempt_id
+from laketier_delta.delta_log import PUBLISH, DeltaLog
 from laketier_delta.engine import has_log, open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
 
@@ -30,34 +28,31 @@ _PAUSE, _DOUBLED = 0.02, 6
 def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], bool], what: str) -> None:
     """``change`` commits to the handle that it is given, or gives False when there is nothing to do. The version that
     it is given is made durable first: what is found there is answered for, or built upon, and its writer may have been
-    killed before it synced it. Raises `TableNotFound` for a table that is dropped, and `TableError` naming ``what``
-    when other writers were faster each time."""
+    killed before it synced it. Raises `TableNotFound` for a table that is dropped, `TableError` naming ``what`` when
+    other writers were faster each time or delta-rs failed, and `Conflict` where another table is in its place."""
     from deltalake import CommitProperties
     from deltalake.exceptions import CommitFailedError, DeltaError
 
     for attempt in range(_ATTEMPTS):
         handle = open_table(location)
-        make_durable(location, handle.version())
+        version, table_id, own = handle.version(), str(handle.metadata().id), new_attempt_id()
+        entry = entry_identity(location, version)
+        make_durable(location, version)
         try:
             with panics_as_errors():
-                if not change(handle, CommitProperties(max_commit_retries=0)):
+                if not change(handle, CommitProperties(custom_metadata={PUBLISH: own}, max_commit_retries=0)):
                     return
         except CommitFailedError:
             time.sleep(random.uniform(0, _PAUSE * 2 ** min(attempt, _DOUBLED)))
         except DeltaError as error:
             # It looks at what it committed: a table that was dropped under it has no such version, or that one alone.
-            with suppress(Conflict):
-                refuse_alone(location, handle.version() + 1)
-            if has_log(location.filesystem, location.root):
-                raise
-            raise TableNotFound(
-                "the table was dropped meanwhile", where=location.uri, why=str(error).strip()
-            ) from error
+            _refuse_elsewhere(location, version, entry, table_id, own, error)
+            raise TableError(what, where=location.uri, why=str(error).strip()) from error
         else:
-            with suppress(Conflict):  # the next look finds that it was dropped
-                refuse_alone(location, handle.version())
-                make_durable(location, handle.version())
-                return
+            if version != handle.version():
+                _refuse_elsewhere(location, version, entry, table_id, own)
+            make_durable(location, handle.version())
+            return
     raise TableError(
         f"{what} in {_ATTEMPTS} attempts",
         where=location.uri,
@@ -101,17 +96,41 @@ def entry_identity(location: Location, version: int) -> str | None:
         return None
 
 
-def refuse_alone(location: Location, version: int) -> None:
-    """Take back the entry of a commit that is the only one of its log: the table was dropped after its handle was
-    opened, and delta-rs makes the folders of what it writes anew. Nobody could read such a log, or create the table.
-    Raises `Conflict`."""
-    entries = DeltaLog(location.filesystem, location.root)
-    before = location.filesystem.get_file_info(entries.path(version - 1))
-    if before.type is pafs.FileType.File or has_log(location.filesystem, location.root, but=version):
+def is_onto(location: Location, version: int, entry: str | None, table_id: str) -> bool:
+    """Whether the table ``table_id`` is there still whose ``version`` had this ``entry``: a commit onto it goes well
+    where it was dropped, or made anew. Raises `TableError`."""
+    found = entry_identity(location, version)
+    if found is not None:
+        return found == entry
+    try:
+        # Others may have cleaned the entry up, with the checkpoint of it: then a later one has all that it had.
+        return str(open_table(location).metadata().id) == table_id
+    except (TableNotFound, CorruptTable):
+        return False
+
+
+def _refuse_elsewhere(
+    location: Location, version: int, entry: str | None, table_id: str, own: str, cause: Exception | None = None
+) -> None:
+    """Take back the commit ``own`` onto ``version``, if that is there no more: the table was dropped after its handle
+    was opened, and delta-rs makes the folders of what it writes anew, or writes into another table. Raises
+    `TableNotFound` and `Conflict` then."""
+    if is_onto(location, version, entry, table_id):
         return
-    with suppress(FileNotFoundError):
-        location.filesystem.delete_file(entries.path(version))
-    raise Conflict("the table was dropped meanwhile", where=location.uri)
+    take_back(location, version + 1, own)
+    if not has_log(location.filesystem, location.root):
+        raise TableNotFound(
+            "the table was dropped meanwhile", where=location.uri, why=None if cause is None else str(cause).strip()
+        ) from cause
+    raise Conflict("the table was dropped and made anew meanwhile", where=location.uri) from cause
+
+
+def take_back(location: Location, version: int, own: str) -> None:
+    """Delete the entry of ``version``, if it is that of the commit ``own``."""
+    entries = DeltaLog(location.filesystem, location.root)
+    with suppress(FileNotFoundError, CorruptTable):
+        if (entries.commit_info(version) or {}).get(PUBLISH) == own:
+            location.filesystem.delete_file(entries.path(version))
 
 
 def make_durable(location: Location, version: int) -> None:

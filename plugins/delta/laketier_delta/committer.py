@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from laketier.spi import (
     CommitError,
     CommitterInitContext,
     Conflict,
-    CorruptTable,
     LakeCommitResult,
     LakeCommitter,
     TableNotFound,
@@ -27,7 +26,7 @@ from laketier.spi import (
     new_attempt_id,
     time_of_storage,
 )
-from laketier_delta.altering import entry_identity, make_durable
+from laketier_delta.altering import entry_identity, is_onto, make_durable, take_back
 from laketier_delta.checkpoints import checkpoint_when_due
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, HORIZON, PIPELINE, PUBLISH, DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped
@@ -91,7 +90,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 folder = self._location.local(LOG) if self._location.is_local else None
                 is_in_place = stack.enter_context(pinned_folder(folder))
                 if folder is None:
-                    is_in_place = partial(self._is_onto, state)
+                    is_in_place = partial(is_onto, self._location, state.version, state.entry, state.uuid)
                 self._refuse_recreated(state)
                 failpoint("publish.between_record_and_commit")
             self._commit(state, target, actions, info, transactions, is_in_place)
@@ -250,27 +249,13 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         if str(latest.metadata().id) != state.uuid:
             raise Conflict("the table was dropped and made anew meanwhile", where=self._location.uri)
 
-    def _is_onto(self, state: DeltaTableState) -> bool:
-        """Whether the table of ``state`` is there still: in an object store a commit onto it goes well where it was
-        dropped, or made anew."""
-        entry = entry_identity(self._location, state.version)
-        if entry is not None:
-            return entry == state.entry
-        try:
-            # Others may have cleaned the entry up, with the checkpoint of it: then a later one has all that it had.
-            return str(open_table(self._location).metadata().id) == state.uuid
-        except (TableNotFound, CorruptTable):
-            return False
-
     def _refuse_elsewhere(self, is_in_place: Callable[[], bool], target: int, attempt: str) -> None:
         """Where the table was dropped just now, delta-rs made the log's folder anew, or wrote into that of the table
         that was made meanwhile, and a store has no folders: such an entry lacks what is before it, and is taken
         back."""
         if is_in_place():
             return
-        with suppress(FileNotFoundError, CorruptTable):
-            if (self._log.commit_info(target) or {}).get(PUBLISH) == attempt:
-                self._log.filesystem.delete_file(self._log.path(target))
+        take_back(self._location, target, attempt)
         raise Conflict("the table was dropped meanwhile", where=self._location.uri)
 
     def _look_who_won(self, error: Exception, target: int, attempt: str) -> None:

@@ -148,16 +148,15 @@ def _empty(entry: Path, *, is_newest: bool) -> CorruptTable:
     )
 
 
-def has_log(filesystem: pafs.FileSystem, root: str, but: int | None = None) -> bool:
-    """Whether a table's log is there, ``but`` for the entry of this version. delta-rs could tell, and would let no
-    other thread of Python run meanwhile."""
+def has_log(filesystem: pafs.FileSystem, root: str) -> bool:
+    """Whether a table's log is there. delta-rs could tell, and would let no other thread of Python run meanwhile."""
     selector = pafs.FileSelector(f"{root}/{LOG}", allow_not_found=True)
     try:
         found = filesystem.get_file_info(selector)
     except FileNotFoundError:  # dropped while it was listed
         return False
     names = (info.base_name for info in found)
-    return any(name.endswith((".json", ".parquet")) for name in names if but is None or name != f"{but:020}.json")
+    return any(name.endswith((".json", ".parquet")) for name in names)
 
 
 def refuse_dropped(location: Location) -> None:

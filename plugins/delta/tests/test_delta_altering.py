@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import threading
@@ -9,10 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, DeltaTable, Field
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from laketier.spi import Passthrough, TableError, TableNotFound
+from laketier.spi import Conflict, Passthrough, TableError, TableNotFound
 from laketier_delta.altering import alter
 from laketier_delta.location import Location
 
@@ -42,12 +45,46 @@ def test_the_lone_entry_of_a_change_that_failed_is_taken_back(lake: Any, version
     folder = Path(lake.uri, "_delta_log")
     entry = folder / f"{version + 1:020}.json"
 
-    def dropped(*_: object) -> bool:
+    def dropped(_: DeltaTable, properties: CommitProperties) -> bool:
         shutil.rmtree(lake.uri)
         folder.mkdir(parents=True)
-        entry.write_text("{}")
+        info = {"laketier.publish": properties.custom_metadata["laketier.publish"]}
+        entry.write_text(json.dumps({"commitInfo": info}))
         raise DeltaError("version 0 is missing")
 
     with pytest.raises(TableNotFound, match="dropped meanwhile"):
         alter(Location(lake.uri, Passthrough()), dropped, "nothing could be set")
     assert not entry.exists()
+
+
+def test_a_change_that_fails_for_another_cause_is_not_told_as_a_drop(lake: Any) -> None:
+    lake.create()
+
+    def fails(*_: object) -> bool:
+        raise DeltaError("no space is left")
+
+    with pytest.raises(TableError, match="nothing could be set, because no space is left") as told:
+        alter(Location(lake.uri, Passthrough()), fails, "nothing could be set")
+    assert type(told.value) is TableError
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_change_does_not_reach_the_table_that_was_made_anew(lake: Any, support: Any, failing: bool) -> None:
+    """It has the same versions, and would have the columns and the name of the one that was dropped."""
+    lake.create()
+    catalog = lake.storage.catalog()
+    made: list[Any] = []
+
+    def beside(handle: DeltaTable, properties: CommitProperties) -> bool:
+        catalog.drop_table(support.PATH)
+        made.append(lake.create())
+        handle.alter.add_columns([Field.from_arrow(pa.field("late", pa.int64()))], commit_properties=properties)
+        if failing:
+            raise DeltaError("its answer is lost")
+        return True
+
+    with pytest.raises(Conflict, match="made anew meanwhile"):
+        alter(Location(lake.uri, Passthrough()), beside, "nothing could be set")
+    info = catalog.load_table(support.PATH)
+    assert "late" not in info.schema.names
+    assert info.snapshot_id == 0

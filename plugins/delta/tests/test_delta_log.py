@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow.fs as pafs
 import pytest
 
-from laketier.spi import Conflict, Passthrough
-from laketier_delta import altering
-from laketier_delta.altering import refuse_alone
-from laketier_delta.delta_log import COMMIT_ID, DeltaLog
+from laketier.spi import Passthrough
+from laketier_delta.altering import take_back
+from laketier_delta.delta_log import COMMIT_ID, PUBLISH, DeltaLog
 from laketier_delta.location import Location
 from laketier_delta.log_version import log_bytes
 from laketier_delta.table_features import advice
@@ -83,31 +82,12 @@ def test_a_search_ends_where_the_log_was_cleaned_up(tmp_path: Path) -> None:
     assert [version for version, _ in log.newest_first(7)] == [7, 6, 5]
 
 
-def test_an_entry_that_is_alone_is_taken_back(tmp_path: Path) -> None:
-    log = log_of(tmp_path, {}, first=3)
+def test_the_entry_of_a_commit_is_taken_back_and_no_other(tmp_path: Path) -> None:
+    log = log_of(tmp_path, {PUBLISH: "theirs"}, {PUBLISH: "ours"}, first=3)
     location = Location(str(tmp_path), Passthrough())
-    with pytest.raises(Conflict, match="dropped meanwhile"):
-        refuse_alone(location, 3)
-    assert log.commit_info(3) is None
-    with pytest.raises(Conflict, match="dropped meanwhile"):
-        refuse_alone(location, 3)
-
-
-@pytest.mark.parametrize("others", [[2], [1], [4], ["a checkpoint"]])
-def test_an_entry_beside_others_stays(tmp_path: Path, others: list[Any]) -> None:
-    log = log_of(tmp_path, {}, first=3)
-    for other in others:
-        name = f"{2:020}.checkpoint.parquet" if other == "a checkpoint" else f"{other:020}.json"
-        Path(tmp_path, "_delta_log", name).write_bytes(b"{}")
-    refuse_alone(Location(str(tmp_path), Passthrough()), 3)
-    assert log.commit_info(3) == {}
-
-
-def test_an_entry_right_after_another_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each commit asks, and a log may have thousands of entries."""
-    log_of(tmp_path, {}, {})
-    monkeypatch.setattr(altering, "has_log", lambda *_, **__: pytest.fail("the log is listed"))
-    refuse_alone(Location(str(tmp_path), Passthrough()), 1)
+    for version in (3, 4, 5):
+        take_back(location, version, "ours")
+    assert (log.commit_info(3), log.commit_info(4)) == ({PUBLISH: "theirs"}, None)
 
 
 def test_what_a_handle_holds_is_guessed_by_its_log(lake: Any, support: Any) -> None:

@@ -15,6 +15,7 @@ import pytest
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 
+import laketier_delta.altering
 import laketier_delta.committer
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Collected, Conflict, IncompatibleTable, Passthrough, Token, WriteMode
@@ -124,7 +125,8 @@ def test_a_commit_whose_entry_others_cleaned_up_at_once_stays(bucket, support, m
                     client.delete_object(Bucket="lake", Key=f"warehouse/db/t/_delta_log/{old:020}.{kind}")
         return entry_identity(location, version)
 
-    monkeypatch.setattr(laketier_delta.committer, "entry_identity", cleaned)
+    for module in (laketier_delta.committer, laketier_delta.altering):
+        monkeypatch.setattr(module, "entry_identity", cleaned)
     assert committer.publish(state, [staged], None).rows == 1
     assert looks[:2] == [1, 1]
     assert support.values(lake.read()) == [0, 7, 8]
