@@ -40,6 +40,34 @@ def test_an_interrupted_run_writes_its_report(tmp_path: Path) -> None:
     assert (done.returncode, json.loads(report.read_text())["verdict"]) == (130, "fail")
 
 
+TERMINATED = """
+import os, signal
+
+def pytest_runtest_call(item):
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.pause()
+"""
+
+
+def test_who_ends_the_command_ends_its_tests(tmp_path: Path) -> None:
+    """A CI ends the command alone."""
+    (tmp_path / "terminated.py").write_text(TERMINATED)
+    report = tmp_path / "report.json"
+    command = [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", str(report)]
+    command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
+    done = subprocess.run(
+        [*command, "--", "-p", "terminated", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert done.returncode == 143, done.stdout + done.stderr
+    assert json.loads(report.read_text())["verdict"] == "fail"
+
+
 NO_FOLDER = """
 from pathlib import Path
 

@@ -7,6 +7,9 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -105,12 +108,37 @@ def _ended(code: int) -> str:
 
 def _code_of(command: list[str]) -> int:
     """Run pytest to its end. A terminal sends an interrupt to both: pytest ends its tests then and writes the report,
-    however long that takes. A second one kills it."""
+    however long that takes. A second one kills it. Who ends this process alone, as a CI does, interrupts pytest with
+    it: it would go on for minutes, and write its report over that of the next run."""
+    ended: list[int] = []
     with subprocess.Popen(command) as running:
-        try:
-            return running.wait()
-        except KeyboardInterrupt:
-            running.wait()
-            raise
-        finally:
-            running.kill()
+
+        def interrupt(number: int, _: object) -> None:
+            ended.append(number)
+            running.send_signal(signal.SIGINT)
+
+        with _instead(interrupt):
+            try:
+                code = running.wait()
+            except KeyboardInterrupt:
+                running.wait()
+                raise
+            finally:
+                running.kill()
+    return 128 + ended[0] if ended else code
+
+
+@contextmanager
+def _instead(interrupt: Callable[[int, object], None]) -> Iterator[None]:
+    """What ends a process ends it not, and is answered by ``interrupt``. What is ignored stays so, as under nohup."""
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    usual = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        usual = []
+    for number in usual:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in usual:
+            signal.signal(number, signal.SIG_DFL)
