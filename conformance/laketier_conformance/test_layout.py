@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from laketier.bucketing import assigner_for
 from laketier.kit.partition import partition_text
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     BucketSpec,
     ConfigError,
@@ -28,7 +30,7 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
 )
-from laketier_conformance.expect import expect, told
+from laketier_conformance.expect import expect, goes_well, told
 from laketier_conformance.lake import Lake, Table, token
 from laketier_conformance.layouts import DAY, FUNCTIONS, KEYS, REFUSABLE, SPELLED, rows_by, spelled_as_they_are
 from laketier_conformance.oracle import compare
@@ -144,6 +146,36 @@ def test_results_name_their_partitions(lake: Lake) -> None:
     named = {dict(file.partition).get("key", "no key") for file in result.files}
     expect(named, set(KEYS["string"][1]), "the partitions that a result names")
     expect(result.rows, rows.num_rows, "the number of rows in a result")
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_files_of_partitions_are_known_by_their_paths(lake: Lake) -> None:
+    """A folder that has the name of a value may be spelled in two ways, and a path is more than a name. What is
+    published stays, and once: after a discard, after its result was handed over again, and after a collection."""
+    rows = rows_by(pa.string(), ["a", "%20 ä/", None, "a"])
+    table = lake.create(rows.schema, "db.laid_out", partition_by=(PartitionField("key"),))
+    published, nobodys = table.stage_arrow([rows]), table.stage_arrow([rows])
+
+    def stays(doing: str) -> None:
+        with goes_well(doing):
+            found = table.read().sort_by("id")
+        expect(found, pa.Table.from_batches([rows]), doing)
+
+    table.commit([published], token(0))
+    committer = table.committer()
+    committer.discard([published])
+    committer.close()
+    stays("rows of partitions, whose result was discarded after it had been published")
+    with suppress(LaketierError):
+        table.commit([published], None)
+    stays("rows of partitions, whose result was handed over again, as a batch")
+    if not lake.declares(Feature.ORPHAN_COLLECTION):
+        return
+    lake.let_age()
+    removed = {file.path for file in collect_orphans(lake.storage, table.info, grace=timedelta(0)).removed}
+    stays("rows of partitions, after orphans were collected")
+    left = {file.path for file in nobodys.files} - removed
+    expect(sorted(left), [], "files of partitions that nobody published, and no collection removed")
 
 
 TRANSFORMS = {

@@ -54,6 +54,7 @@ OF_INDEXES = (
 """The small correct format has no indexes: Lance is the one that they are about."""
 OF_LAYOUTS = (
     "test_layout.py::test_a_layout_by_odd_columns",
+    "test_layout.py::test_files_of_partitions",
     "test_layout.py::test_buckets",
     "test_layout_changes.py::test_appended_rows_of_buckets",
     "test_layout.py::test_a_split_has_one_value_of_a_transform",
