@@ -7,7 +7,6 @@ them the transaction says whether it moved rows (a `Rewrite`) or changed them.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,7 +31,7 @@ from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
-from laketier_lance.table import TABLE_UUID, metadata_of
+from laketier_lance.table import lasting_id, metadata_of
 from laketier_lance.versions import versions_of
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from lance.fragment import LanceFragment
 
 _States = Mapping[int, tuple[str, ...]]
-_FOREIGN = uuid.UUID("0b5cf2b4-5a43-4b0a-8f0c-3d8f2f3c6d55")
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,7 @@ class LanceChanges(LakeChanges):
 
 
 def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
-    """The changes of the oldest retained version can't be told, unless it is the first of all. A dataset that laketier
-    never wrote to has no identity of its own: it is known by its place."""
+    """The changes of the oldest retained version can't be told, unless it is the first of all."""
     dataset = open_dataset(location, storage)
     newest = int(dataset.version)
     try:
@@ -88,12 +85,11 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
     oldest = newest
     while oldest - 1 in retained:  # tags may hold older ones
         oldest -= 1
-    own = TABLE_UUID in metadata_of(dataset)
     return VersionBounds(
         earliest=oldest if oldest == 1 else oldest + 1,
         latest=newest + 1,
         latest_at=int(committed.timestamp() * 1000),  # type: ignore[union-attr] # never the int that its type allows
-        lasting_id=None if own else str(uuid.uuid5(_FOREIGN, location)),
+        lasting_id=lasting_id(location, metadata_of(dataset)),
     )
 
 

@@ -67,8 +67,8 @@ from laketier_lance.table import (
     LOST_PREFIX,
     PIPELINE,
     ROWS,
-    TABLE_UUID,
     metadata_of,
+    owned,
     table_uuid,
     watermark_key,
 )
@@ -315,7 +315,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
 
     def _metadata(self, state: LanceTableState, watermark: Watermark | None) -> dict[bytes, bytes]:
         target = state.dataset.version + 1
-        metadata = {**state.metadata, TABLE_UUID: state.table_uuid.encode()}
+        metadata = owned(state.metadata, state.table_uuid, self._location)
         metadata[LAST] = str(target).encode()
         if state.erased is not None:
             metadata[ERASED] = str(state.erased).encode()

@@ -14,7 +14,7 @@ from laketier_lance.durable import local_versions, make_durable, remove_version
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import with_metadata, with_plain_paths
 from laketier_lance.state import erased_in
-from laketier_lance.table import DESCRIPTOR, ERASED, TABLE_UUID, descriptor_metadata, metadata_of, table_info
+from laketier_lance.table import DESCRIPTOR, ERASED, descriptor_metadata, metadata_of, owned, table_info
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -62,7 +62,7 @@ def _commit(
     from lance import LanceOperation
 
     document = descriptor_metadata(replace(info.descriptor, properties=properties))
-    metadata = {**metadata_of(dataset), TABLE_UUID: info.table_uuid.encode(), DESCRIPTOR: document}
+    metadata = {**owned(metadata_of(dataset), info.table_uuid, info.location), DESCRIPTOR: document}
     erased = erased_in(dataset, metadata_of(dataset), info.location)
     if erased is not None:
         metadata[ERASED] = str(erased).encode()

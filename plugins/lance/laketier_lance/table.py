@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 TABLE_UUID = b"laketier.table-uuid"
+FOLLOWED_AS = b"laketier.followed-as"
+"""Of a dataset that laketier did not create: the identity by which logs knew it before the first publish."""
 DESCRIPTOR = b"laketier.descriptor"
 WATERMARK_PREFIX = b"laketier.watermark."
 LAST = b"laketier.last-round"
@@ -37,6 +39,7 @@ EPOCH = "laketier.epoch"
 ROWS = "laketier.rows"
 """Keys in the properties of a transaction. For `landed`, history and audits; no decision needs them."""
 
+_PLACES = uuid.UUID("0b5cf2b4-5a43-4b0a-8f0c-3d8f2f3c6d55")
 _FOREIGN = uuid.UUID("8c0e5a9e-4b2f-4d62-9f0c-6f1b5e7c2a11")
 
 
@@ -63,6 +66,22 @@ def table_uuid(dataset: LanceDataset, metadata: Mapping[bytes, bytes]) -> str:
     transaction = read_transaction(dataset, oldest)
     name = f"version {oldest}" if transaction is None else transaction.uuid
     return str(uuid.uuid5(_FOREIGN, name))
+
+
+def lasting_id(location: str, metadata: Mapping[bytes, bytes]) -> str | None:
+    """The identity by which logs know a dataset that laketier did not create, also once it has published there: that
+    derived from old versions goes with them. It is known by its place. None for one of laketier's own."""
+    followed = metadata.get(FOLLOWED_AS)
+    if followed is not None:
+        return followed.decode(errors="replace")
+    return None if TABLE_UUID in metadata else str(uuid.uuid5(_PLACES, location))
+
+
+def owned(metadata: Mapping[bytes, bytes], uuid_of_table: str, location: str) -> dict[bytes, bytes]:
+    """``metadata`` with the identities that the dataset has from its first commit of laketier's on."""
+    followed = lasting_id(location, metadata)
+    more = {} if followed is None else {FOLLOWED_AS: followed.encode()}
+    return {**metadata, **more, TABLE_UUID: uuid_of_table.encode()}
 
 
 def descriptor_metadata(descriptor: TableDescriptor) -> bytes:

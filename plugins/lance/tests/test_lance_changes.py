@@ -19,7 +19,9 @@ from laketier.spi import (
     OffsetsExpired,
     RenameColumn,
     RowsChanged,
+    SetProperty,
     SnapshotNotFound,
+    TableDescriptor,
     TableError,
     WidenColumn,
     WriteMode,
@@ -120,6 +122,29 @@ def test_a_dataset_of_others_is_known_by_its_place(tmp_path: Path) -> None:
     found = [bounds(place, {}).lasting_id for place in (one, one, other)]
     assert found[0] == found[1] != found[2]
     assert uuid.UUID(found[0]).version == 5
+
+
+def test_a_dataset_of_others_is_the_same_table_once_laketier_wrote_to_it(make_table: Any) -> None:
+    """Who follows it would have to begin anew. What laketier makes in its place is another table."""
+    for change in ("round", "property"):
+        table = make_table()
+        catalog, location, schema = table.storage.catalog(), table.location, table.open().schema.remove_metadata()
+        catalog.drop_table(table.path)
+        lance.write_dataset(pa.Table.from_pylist([{"id": 1, "name": "a"}], schema=schema), location)
+        table.reload()
+        known = bounds(location, {}).lasting_id
+        assert known is not None
+        if change == "property":
+            catalog.alter_table(table.path, [SetProperty("a", "b", None)])
+            assert bounds(location, {}).lasting_id == known
+        for epoch in range(3):
+            table.append(epoch, epoch)
+            assert bounds(location, {}).lasting_id == known
+        table.open().cleanup_old_versions(timedelta(0))
+        assert bounds(location, {}).lasting_id == known
+        catalog.drop_table(table.path)
+        catalog.create_table(table.path, TableDescriptor(schema))
+        assert bounds(location, {}).lasting_id is None
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
+from lance.file import LanceFileSession
 
 from laketier.spi import (
     AddColumn,
@@ -54,6 +55,7 @@ from laketier_lance import catalog as catalog_module
 from laketier_lance import committer as committer_module
 from laketier_lance import properties as properties_module
 from laketier_lance import source as source_module
+from laketier_lance import store_drops
 from laketier_lance import writer as writer_module
 from laketier_lance.catalog import LanceCatalog, _alterations, _is_name, _may_be_ours, _missing
 from laketier_lance.committer import LanceCommitter
@@ -694,22 +696,26 @@ def test_a_table_inside_of_another_is_not_dropped_with_it(table: Any) -> None:
     assert not Path(table.location).exists()
 
 
-def test_a_drop_in_a_store_is_lances_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drop_in_a_store_has_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(catalog_module, "refuse_missing", lambda *given: asked.append(given))
-    monkeypatch.setattr(lance.LanceDataset, "drop", lambda *given: asked.append(given))
+    for name in ("end_drop", "refuse_missing", "drop_in_store"):
+        monkeypatch.setattr(catalog_module, name, lambda *given: asked.append(given))
     LanceCatalog("s3://b", LanceOptions(storage=Passthrough({"a": "b"}))).drop_table(TablePath("db", "t"))
     LanceCatalog("s3://b", LanceOptions()).drop_table(TablePath("db", "t"))
     place = "s3://b/db/t.lance"
-    assert asked == [(place, {"a": "b"}), (place, {"a": "b"}), (place, {}), (place, None)]
-    for error, kind in ((OSError("x"), TableError), (KeyError("x"), KeyError)):
+    assert asked == [(place, {"a": "b"})] * 3 + [(place, {})] * 3
 
-        def fails(*_: Any, error: Exception = error) -> None:
-            raise error
 
-        monkeypatch.setattr(lance.LanceDataset, "drop", fails)
+@pytest.mark.parametrize(("error", "kind"), [(OSError("x"), TableError), (KeyError("x"), KeyError)])
+def test_a_store_that_fails_beside_a_drop(monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    for name in ("upload_file", "delete_file", "contains"):
+        monkeypatch.setattr(LanceFileSession, name, fails)
+    for ask in (store_drops.drop_in_store, store_drops.end_drop):
         with pytest.raises(kind):
-            LanceCatalog("s3://b", LanceOptions()).drop_table(TablePath("db", "t"))
+            ask("memory://b/db/t.lance", {})
 
 
 def test_what_lance_has_not_is_refused_by_its_feature(table: Any) -> None:
