@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,6 +132,7 @@ def pytest_configure(config: pytest.Config) -> None:
                 "the conformance suite asserts, and Python was told not to: run it without -O and PYTHONOPTIMIZE"
             )
         _past_proxies(config)
+        _past_the_folder(config)
         started.note()
         frozen.freeze(config)
         for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
@@ -190,6 +192,15 @@ def _past_proxies(config: pytest.Config) -> None:
     for name, value in past_proxies().items():
         patch.setenv(name, value)
     config.add_cleanup(patch.undo)
+
+
+def _past_the_folder(config: pytest.Config) -> None:
+    """Its other processes import from where this one does: `python -m` looks into the folder first, and `pytest` does
+    not."""
+    if not {"", os.getcwd()} & set(sys.path):
+        patch = pytest.MonkeyPatch()
+        patch.setenv("PYTHONSAFEPATH", "1")
+        config.add_cleanup(patch.undo)
 
 
 def _endpoint(config: pytest.Config) -> None:

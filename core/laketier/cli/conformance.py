@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -111,7 +112,9 @@ def _code_of(command: list[str]) -> int:
     however long that takes. A second one kills it. Who ends this process alone, as a CI does, interrupts pytest with
     it: it would go on for minutes, and write its report over that of the next run."""
     ended: list[int] = []
-    with subprocess.Popen(command) as running:
+    # What is installed is tested: `-m` alone would import from the folder first, whatever lies in it by a name of a
+    # package or of Python's own modules.
+    with subprocess.Popen(command, env={**os.environ, "PYTHONSAFEPATH": "1"}) as running:
 
         def interrupt(number: int, _: object) -> None:
             ended.append(number)
