@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from laketier.spi import clocks as clocks_of_spi
 from laketier.spi.clocks import shifted
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Table
@@ -49,14 +50,20 @@ class _AnyDatetime(type):
 
 
 @contextmanager
-def off(milliseconds: int, packages: Container[str]) -> Iterator[None]:
+def off(milliseconds: int, packages: Container[str], *, stopped: bool = False) -> Iterator[None]:
     """`laketier.spi.host_time` is this much off within the block; and so are `time.time`, `time.time_ns` and
     `datetime.now` to modules of these packages, however they imported them. The clock that a library of another
-    language reads is not, and neither is that of the suite."""
+    language reads is not, and neither is that of the suite. Where it is ``stopped``, all of them read one moment."""
+    began = _time_ns()
+
+    def ns() -> int:
+        return (began if stopped else _time_ns()) + milliseconds * 1_000_000
 
     class Shifted(dates.datetime, metaclass=_AnyDatetime):
         @classmethod
         def now(cls, tz: dates.tzinfo | None = None) -> dates.datetime:  # type: ignore[override]
+            if stopped:
+                return dates.datetime.fromtimestamp(ns() / 1e9, tz)
             return _now(tz) + dates.timedelta(milliseconds=milliseconds)
 
         @classmethod
@@ -64,19 +71,18 @@ def off(milliseconds: int, packages: Container[str]) -> Iterator[None]:
             return cls.now(dates.UTC).replace(tzinfo=None)
 
     def shifted_time() -> float:
-        return _time() + milliseconds / 1000
+        return ns() / 1e9 if stopped else _time() + milliseconds / 1000
 
-    def shifted_ns() -> int:
-        return _time_ns() + milliseconds * 1_000_000
-
-    clocks: dict[Any, Any] = {dates.datetime: Shifted, _time: shifted_time, _time_ns: shifted_ns}
+    clocks: dict[Any, Any] = {dates.datetime: Shifted, _time: shifted_time, _time_ns: ns}
     modules: dict[Any, Any] = {
-        time: _Like(time, time=shifted_time, time_ns=shifted_ns),
+        time: _Like(time, time=shifted_time, time_ns=ns),
         dates: _Like(dates, datetime=Shifted),
     }
     others = (clocks | modules).items()
     with ExitStack() as patched:
         patched.enter_context(shifted(milliseconds))
+        if stopped:
+            patched.enter_context(patch.object(clocks_of_spi, "time", _Like(time, time_ns=lambda: began)))
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] not in packages:
                 continue

@@ -138,6 +138,29 @@ def _is_repaired(table: Table, snapshots: Mapping[int, list[int]]) -> None:
             expect(found, snapshots[newest], f"the newest snapshot of before is read {told}")
 
 
+def test_rounds_of_one_moment(table: Table, harness: Harness) -> None:
+    """A clock is coarse, or stands still while it is set: several commits are of one millisecond. Each is a snapshot of
+    its own, and the newest is the last one."""
+    with off(0, packages(table, harness), stopped=True):
+        snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
+    whole = [sorted(i for epoch in range(last + 1) for i in ids_of(epoch)) for last in range(3)]
+    assert len({*snapshots}) == 3, f"three commits of one moment are three snapshots, and their ids are {snapshots}"
+    expect(table.ids, whole[2], "rows of three commits of one moment")
+    if table.lake.declares(Feature.HISTORY):
+        listed = table.history.snapshots(3)
+        expect([each.snapshot_id for each in listed], snapshots[::-1], "three commits of one moment, the newest first")
+        moment = listed[0].committed_at
+        if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP):
+            expect(
+                sorted(table.read(as_of=moment)["id"].to_pylist()), whole[2], "rows at the moment of the last of three"
+            )
+    if table.lake.declares(Feature.TIME_TRAVEL):
+        for snapshot, rows in zip(snapshots, whole, strict=True):
+            found = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
+            expect(found, rows, f"rows of snapshot {snapshot} of {snapshots}, which were committed in one moment")
+    expect(table.append(3).rows, 5, "the number of rows of the next round after three of one moment")
+
+
 def test_rounds_of_a_host_whose_whole_clock_is_set_back(
     table: Table, hosts: Callable[[Mapping[str, str]], Child], unproven: Callable[[str, str], None]
 ) -> None:
