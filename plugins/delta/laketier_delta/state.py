@@ -104,6 +104,8 @@ class DeltaTableState(TableState):
             watermark = self.records.get(pipeline, pointer)
         except CorruptTable as error:
             if has_log(self.location.filesystem, self.location.root):
+                if isinstance(error.__cause__, FileNotFoundError):
+                    raise self._without_record(pipeline, epoch, error) from error
                 raise
             raise TableNotFound("the table was dropped meanwhile", where=self.location.uri) from error
         if (watermark.token.epoch, watermark.token.fence) != (epoch, fence):
@@ -121,6 +123,18 @@ class DeltaTableState(TableState):
                 fix="Check which epochs are in the table now, then run `laketier pipeline adopt`.",
             )
         return watermark
+
+    def _without_record(self, pipeline: str, epoch: int, error: CorruptTable) -> RolledBack:
+        """Of a record that is certainly gone, unlike one that can't be read now. `adopt` and `forget` go on from this
+        error, and from no damage."""
+        return RolledBack(
+            error.what,
+            where=f"{self.location.uri}, pipeline {pipeline}",
+            why=error.why,
+            fix=f"Restore the file from a backup. If there is none: the pipeline was at epoch {epoch}. Check which "
+            "epochs are in the table, then run `laketier pipeline adopt`, or `laketier pipeline forget` if none of its "
+            "rows are there.",
+        )
 
     def _refuse_forgotten(self, pipeline: str) -> None:
         if pipeline == COLLECTOR:  # asked of each round; a round whose files were collected is refused by itself

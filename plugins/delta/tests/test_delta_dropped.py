@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from laketier.spi import Conflict, CorruptTable, TableNotFound
+from laketier.spi import Conflict, RolledBack, TableNotFound
 
 
 def during(monkeypatch: pytest.MonkeyPatch, method: str, others: Callable[[], object]) -> None:
@@ -53,7 +53,7 @@ def test_a_record_that_a_drop_took_is_not_lost(lake: Any, support: Any) -> None:
     state = lake.committer().open()
     for record in Path(lake.uri, "_laketier").rglob("*.json"):
         record.rename(record.with_suffix(".away"))
-    with pytest.raises(CorruptTable, match="it is missing"):
+    with pytest.raises(RolledBack, match="it is missing"):
         state.watermark("p")
     lake.storage.catalog().drop_table(support.PATH)
     with pytest.raises(TableNotFound, match="the table was dropped meanwhile"):

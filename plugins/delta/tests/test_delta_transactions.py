@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -206,6 +207,21 @@ def test_a_pipeline_that_a_checkpoint_forgot_is_not_loaded_again(lake, support, 
     pipelines.adopt(lake.factory(), "p", run="run", epoch=1)
     lake.epoch(2)
     assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == [0, 1, 2, 7]
+
+
+@pytest.mark.parametrize("way_out", ["adopt", "forget"])
+def test_the_way_out_of_a_lost_record_is_the_one_that_the_refusal_names(lake, way_out):
+    """Somebody deleted what they did not know. The watermark can't be read again, whatever anybody does."""
+    lake.create()
+    lake.epoch(0)
+    shutil.rmtree(f"{lake.uri}/_laketier")
+    with pytest.raises(RolledBack, match=r"was at epoch 0.*laketier pipeline adopt.*laketier pipeline forget"):
+        lake.epoch(1)
+    if way_out == "adopt":
+        pipelines.adopt(lake.factory(), "p", run="run", epoch=0)
+    else:
+        pipelines.forget(lake.factory(), "p")
+    lake.epoch(1 if way_out == "adopt" else 0)
 
 
 def test_a_pipeline_whose_first_round_never_landed_is_a_new_one(lake):

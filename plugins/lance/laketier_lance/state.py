@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from laketier.spi import COLLECTOR, RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
-from laketier_lance.dataset import read_transaction
+from laketier_lance.dataset import lance_errors, read_transaction, unreadable
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.names import DATA, attempt_of
 from laketier_lance.private import data_path
@@ -26,6 +26,7 @@ from laketier_lance.table import (
     table_uuid,
     watermark_key,
 )
+from laketier_lance.versions import versions_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -110,19 +111,19 @@ class LanceTableState(TableState):
     def _refuse_erased(self, pipeline: str) -> None:
         """Others may replace all metadata of the schema, or all of the dataset. Whoever takes a pipeline for a new one
         then loads all its rows again."""
-        version = self.lost.get(pipeline)
-        if version is None and pipeline != COLLECTOR:  # that is asked of each round
-            version = self._newest_of(pipeline)
+        if pipeline == COLLECTOR:  # asked of each round; a round whose files were collected is refused by itself
+            return
+        version = self.lost.get(pipeline) or self._newest_of(pipeline) or self._oldest_with(pipeline)
         if version is not None:
             raise RolledBack(
-                f"version {version} published an epoch of pipeline {pipeline!r}, and the table does not know it now",
+                f"version {version} knows pipeline {pipeline!r}, and the newest one does not",
                 where=self.location,
                 why="the metadata of the schema was replaced, or the table overwritten or restored, by another program",
                 fix=f"Restore version {version} or a later one that has the watermark, or decide which rows are in the "
                 "table and run `laketier pipeline adopt`. If none of its rows are there, run `laketier pipeline "
                 "forget`.",
             )
-        if self.erased is None or pipeline == COLLECTOR:
+        if self.erased is None:
             return
         raise RolledBack(
             f"version {self.erased} has rows of laketier's, and nothing of what it kept of its pipelines",
@@ -141,6 +142,20 @@ class LanceTableState(TableState):
         transaction = read_transaction(self.dataset, last)
         properties = {} if transaction is None else transaction.transaction_properties or {}
         return last if properties.get(PIPELINE) == pipeline else None
+
+    def _oldest_with(self, pipeline: str) -> int | None:
+        """The oldest version that is retained, if it has the pipeline's watermark. Of versions that a clean-up left, it
+        is the surest to be of before the others' change, and of after the pipeline's first round."""
+        oldest = versions_of(self.dataset)[0]
+        if oldest == self.snapshot_id:
+            return None
+        try:
+            then = metadata_of(self.dataset.checkout_version(oldest))
+        except lance_errors() as error:
+            if oldest not in versions_of(self.dataset):  # cleaned up meanwhile
+                return None
+            raise unreadable(self.location, error) from error
+        return oldest if watermark_key(pipeline) in then else None
 
     @cached_property
     def erased(self) -> int | None:
