@@ -96,23 +96,28 @@ def _older_or_refused(table: Table, marks: list[int]) -> None:
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: Unproven) -> None:
     """To return what is left of it would lose rows, and nobody would see it. Nor are files orphans whose commits
-    expired."""
+    expired. A process that read the log before goes on with what is left, although it saw no more than what is gone."""
     marks = _marked(table)
     if harness.expire is None:
         unproven("reads of expired versions", "the format's harness has no expire")
         return
+    expect(_appended(table, marks[0], marks[1]), _rows_of(0, 1), "the first version is read")
+    for epoch in (EPOCHS, EPOCHS + 1):
+        table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1))
+        marks.append(table.latest)
+    whole = _rows_of(0, EPOCHS + 2)
     foreign.expire(table, harness, marks[0])
     _whole_or_refused(table, marks)
     _older_or_refused(table, marks)
-    expect(table.ids, _rows_of(0, EPOCHS), "the table is read after its old versions expired")
+    expect(table.ids, whole, "the table is read after its old versions expired")
     latest = table.latest
-    table.append(EPOCHS, ids_of(EPOCHS))
+    more = ids_of(EPOCHS + 2)
+    table.append(EPOCHS + 2, more)
     found = _appended(table, latest, table.latest)
-    expect(found, ids_of(EPOCHS), "the version after those that expired is read")
+    expect(found, more, "the version after those that expired is read")
     if table.lake.declares(Feature.ORPHAN_COLLECTION):
         foreign.collect(table)
-        expected = [*_rows_of(0, EPOCHS), *ids_of(EPOCHS)]
-        expect(table.ids, expected, "rows after old versions expired and then orphans were collected")
+        expect(table.ids, [*whole, *more], "rows after old versions expired and then orphans were collected")
     # Of a short history only what was first is gone.
     short = _marked(table.lake.create(name="db.short"), 2)
     foreign.expire(table.lake.table("db.short"), harness, short[0])
