@@ -85,18 +85,21 @@ def _refused_for_good(table: Table, harness: Harness, unproven: Unproven, act: C
 
 
 def _hand_over(table: Table, old: Sequence[WriteResult], since: str) -> None:
-    """As a batch, and with an epoch that the table does not know."""
-    rows = _rows(table)
+    """As a batch, and with an epoch that the table does not know. Whoever takes the rows for those of the new commit
+    takes them out of the snapshots that had them."""
+    rows, before = _rows(table), table.info.snapshot_id
     for again, kind in ((None, "a batch"), (token(0, "another"), "an epoch of another pipeline")):
         with suppress(LaketierError):
             table.commit(old, again)
         whose = f"{len(old)} results of a batch, of which {since}, were handed over again as {kind}"
         expect(_rows(table), rows, f"rows after {whose}")
+        if before is not None and table.lake.declares(Feature.TIME_TRAVEL):
+            expect(_rows(table, before), rows, f"rows of the snapshot of before {whose}")
 
 
-def _rows(table: Table) -> list[tuple[int, str]]:
+def _rows(table: Table, snapshot: int | None = None) -> list[tuple[int, str]]:
     """Of a key the old row may come in place of the newer one."""
-    found = table.read(columns=("id", "name"))
+    found = table.read(columns=("id", "name"), snapshot_id=snapshot)
     return sorted(zip(found["id"].to_pylist(), map(str, found["name"].to_pylist()), strict=True))
 
 
