@@ -84,17 +84,27 @@ def _utc() -> Any:
     return UTC
 
 
+_MOST_BYTES = 1 << 30
+"""Rows are sorted as one array a column, and Arrow's arrays of texts end at 2 GiB."""
+
+
 def split_by_values(
     table: pa.Table, keys: Sequence[pa.ChunkedArray | pa.Array]
 ) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
     """Split ``table`` by the distinct combinations of ``keys`` (arrays as long as the table), in the order of first
-    appearance per run; rows keep their order within a part. Yields (Python values, rows). Raises `IncompatibleData` for
+    appearance per run; rows keep their order within a part. A table of more than 1 GiB is split in halves first: values
+    may come again then. Yields (Python values, rows). Raises `IncompatibleData` for
     a time or day that Python's dates don't reach.
 
     One dictionary encoding per key, one stable sort of the combined codes, then a copy of each run: no filter per
     partition. Slices would keep all sorted rows in memory for as long as one part of them waits to be written.
     """
     if table.num_rows == 0:
+        return
+    if table.num_rows > 1 and table.nbytes > _MOST_BYTES:
+        half = table.num_rows // 2
+        for start, end in ((0, half), (half, table.num_rows)):
+            yield from split_by_values(table.slice(start, end - start), [key.slice(start, end - start) for key in keys])
         return
     codes: pa.Array | None = None
     dictionaries: list[pa.Array] = []

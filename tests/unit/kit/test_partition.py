@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laketier.kit import partition
 from laketier.kit.partition import partition_text, split_by_values
 from laketier.spi import IncompatibleData
 
@@ -84,3 +85,17 @@ def test_a_part_keeps_the_others_out_of_memory(kind: pa.DataType) -> None:
     assert kept["a",] < 500
     assert kept["b",] < 500
     assert kept["c",] > 100_000
+
+
+def test_a_table_with_more_than_an_array_can_hold_is_split_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are sorted as one array a column, whose texts end at 2 GiB."""
+    table = pa.table({"k": [i % 3 for i in range(100)], "text": ["x" * 1000] * 100, "row": range(100)})
+    monkeypatch.setattr(partition, "_MOST_BYTES", 10_000)
+    largest, found = 0, defaultdict(list)
+    for (value,), part in split_by_values(table, [table["k"]]):
+        largest = max(largest, part.nbytes)
+        found[value] += part["row"].to_pylist()
+    assert largest <= 10_000
+    assert found == {k: list(range(k, 100, 3)) for k in range(3)}
+    (((value,), part),) = split_by_values(table.slice(0, 1), [table["k"].slice(0, 1)])
+    assert (value, part.num_rows) == (0, 1)
