@@ -429,7 +429,9 @@ def test_watermarks_stay_as_they_are(texts: Documents) -> None:
         ("was dropped", lambda: texts.indexer.drop(FILTERED)),
     ):
         do()
-        expect(texts.table.watermark(), before, f"the watermark after an index {what}")
+        with goes_well(f"the watermark is read after an index {what}"):
+            found = texts.table.watermark()
+        expect(found, before, f"the watermark after an index {what}")
         replay = texts.append(epoch, range(500, 505))
         expect(replay, RoundOutcome.ALREADY_THERE, f"an epoch that is replayed after an index {what}")
     expect(sorted(texts.order), sorted(texts.ids), "the rows after an index was built, replaced and dropped")
