@@ -92,7 +92,7 @@ def killed_at(point: str, landing: Landing, target: Target) -> None:
     flag.unlink()
 
 
-@pytest.mark.quick_on("delta")
+@pytest.mark.deep
 def test_killed_after_the_commit_landed(
     run_stream: Run, spark: SparkSession, landing: Landing, each_target: Target
 ) -> None:
