@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import re
 import threading
 from collections.abc import Callable
 
@@ -10,6 +12,9 @@ from laketier.spi.errors import LaketierError, StorageError
 from laketier.spi.redaction import redacted
 
 log = logging.getLogger(__name__)
+
+_OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: |\[Errno )(\d+)")
+"""How an error of the system is printed: by Rust for people, for developers, and by Python."""
 
 
 def ends_the_process(error: BaseException) -> bool:
@@ -29,6 +34,13 @@ def errors_and_panics(*errors: type[Exception]) -> tuple[type[BaseException], ..
     by no library: write ``except errors_and_panics(OSError) as error``, which Python evaluates when something was
     raised. Driver and executor."""
     return (*errors, *(kind for kind in BaseException.__subclasses__() if kind.__name__ == "PanicException"))
+
+
+def refused_by_the_system(error: BaseException) -> bool:
+    """Whether a look at a file failed, by the text of an error of a library in Rust, which often has no class of errors
+    for it. That tells nothing of the file: it is no damage. A file that is not there is no such error. Driver and
+    executor."""
+    return any(int(number) != errno.ENOENT for number in _OS_ERROR.findall(str(error)))
 
 
 def as_told(error: BaseException, what: str, *, where: str | None = None) -> LaketierError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from laketier.kit.library_errors import errors_and_panics
+from laketier.kit.library_errors import errors_and_panics, refused_by_the_system
 from laketier.kit.looks import is_absent
 from laketier.spi import (
     CommitError,
@@ -55,7 +54,6 @@ _CHANGED = re.compile(
 )
 """What delta-rs says of a log that others add to, drop or create while it lists and reads it, or of which it leaves out
 an entry that the storage could not tell of; also of a damaged one."""
-_OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: )(\d+)")
 LISTINGS = 5
 """A folder that others add files to while it is listed may show a file and not the one that was made before it; a table
 may be dropped or created meanwhile. So a log is taken for damaged only when it looks so each time."""
@@ -73,7 +71,7 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
     except ConfigError:  # of the settings of the storage: it is a ValueError, too
         raise
     except (DeltaError, FileNotFoundError, ValueError) as error:  # the last one of values that no column can have
-        if _refused_by_the_system(error):
+        if refused_by_the_system(error):
             raise _unreached(location, error) from error
         if _NOT_READ.search(str(error)):
             raise not_read(error, location.uri) from error
@@ -106,11 +104,6 @@ def _log_is_there(location: Location) -> bool:
         return has_log(location.filesystem, location.root)
     except OSError as error:
         raise _unreached(location, error) from error
-
-
-def _refused_by_the_system(error: Exception) -> bool:
-    """Whether a look at a file failed, which tells nothing of the table. delta-rs has no class of errors for it."""
-    return any(int(number) != errno.ENOENT for number in _OS_ERROR.findall(str(error)))
 
 
 def _unreached(location: Location, error: Exception) -> TableError:

@@ -153,8 +153,6 @@ def test_a_table_that_is_gone_by_then_is_none(lake: Any, monkeypatch: pytest.Mon
 
 def test_a_missing_file_of_the_system_is_no_failed_look() -> None:
     assert log_changed(DeltaError("File not found (os error 2)"))
-    assert not engine._refused_by_the_system(DeltaError("File not found (os error 2)"))
-    assert engine._refused_by_the_system(DeltaError("gone (os error 2), then (os error 5)"))
 
 
 @pytest.mark.parametrize("what", [OSError("no answer"), PermissionError("denied")])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import math
+import os
 import sys
 import tempfile
 from dataclasses import replace
@@ -32,6 +35,7 @@ from laketier.spi import (
     Op,
     PartitionField,
     StagedFileLost,
+    StorageError,
     TableDescriptor,
     TablePath,
     UnsupportedType,
@@ -554,6 +558,22 @@ def test_vortex_leaves_no_file_when_it_is_given_up(make_table: Any, tmp_path: Pa
         assert list(temporary.iterdir()), "the rows are in a temporary file"
         writer.abort()
         assert (table.staged_files(), list(temporary.iterdir())) == ([], [])
+
+
+class _Failing(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_file_of_vortex_that_can_not_be_read_now_is_not_damaged(tmp_path: Path) -> None:
+    rows = pa.table({"v": [1, 2, 3]})
+    write("vortex", rows, tmp_path / "part.vortex")
+    content = (tmp_path / "part.vortex").read_bytes()
+    wanted = Wanted(rows.schema, rows.schema, rows.num_rows)
+    for file, error in ((_Failing(content), StorageError), (io.BytesIO(content[:-9]), CorruptTable)):
+        with pytest.raises(error) as raised:
+            list(KNOWN["vortex"].read(pa.PythonFile(file, mode="r"), "part.vortex", wanted))
+        assert raised.type is error
 
 
 @pytest.mark.parametrize(

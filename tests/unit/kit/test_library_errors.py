@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from laketier.kit.library_errors import as_told, ends_the_process, errors_and_panics
+from laketier.kit.library_errors import as_told, ends_the_process, errors_and_panics, refused_by_the_system
 from laketier.spi import IncompatibleData, StorageError
 
 
@@ -52,3 +52,19 @@ def test_an_except_names_panics_beside_errors(error: BaseException) -> None:
         found.append(caught)
     assert found == [error]
     assert ValueError not in errors_and_panics(OSError)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("File not found (os error 2)", False),
+        ("gone (os error 2), then (os error 5)", True),
+        ("Too many open files (os error 24)", True),
+        ('Os { code: 13, kind: PermissionDenied, message: "Permission denied" }', True),
+        ("Os { code: 2, kind: NotFound }", False),
+        ("Python read of 0..2484 failed: OSError: [Errno 5] Input/output error", True),
+        ("the footer has 5 bytes", False),
+    ],
+)
+def test_a_look_that_failed_is_no_damage_and_a_file_that_is_gone_is_no_such_look(text: str, refused: bool) -> None:
+    assert refused_by_the_system(RuntimeError(text)) is refused

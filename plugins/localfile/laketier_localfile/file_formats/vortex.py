@@ -16,10 +16,10 @@ import pyarrow.types as pt
 
 from laketier.codecs.inference import Given
 from laketier.kit import conform
-from laketier.kit.library_errors import errors_and_panics
+from laketier.kit.library_errors import errors_and_panics, refused_by_the_system
 from laketier.kit.nested import children
 from laketier.kit.rolling import OpenFile
-from laketier.spi import ConfigError, CorruptTable, LaketierError, TableError, UnsupportedType
+from laketier.spi import ConfigError, CorruptTable, LaketierError, StorageError, TableError, UnsupportedType
 from laketier.tables.evolution import logical_schema
 from laketier.tables.promotion import as_promoted
 from laketier_localfile.file_formats.interface import Described, Told, Wanted
@@ -162,6 +162,8 @@ def _readable(path: str) -> Iterator[None]:
     except LaketierError:
         raise  # some of them are a ValueError, too
     except errors_and_panics(RuntimeError, ValueError) as error:
+        if refused_by_the_system(error):
+            raise StorageError("the file could not be looked at", where=path, why=_first_line(error)) from error
         raise CorruptTable("Vortex can't read the file", where=path, why=_first_line(error)) from error
 
 

@@ -12,7 +12,7 @@ import pyarrow.types as pt
 
 from laketier import kit, spi
 from laketier.kit import durable
-from laketier.kit.library_errors import errors_and_panics
+from laketier.kit.library_errors import errors_and_panics, refused_by_the_system
 from laketier.registry import hookimpl
 
 ABILITIES = (
@@ -108,6 +108,8 @@ class Source(kit.ManifestSource):
                 yield kit.conform(batch, schema)
         except errors_and_panics(RuntimeError, pa.ArrowException) as error:  # as it is opened, and of its batches
             why = str(error).partition("\n")[0]
+            if refused_by_the_system(error):
+                raise spi.StorageError("a data file could not be looked at", where=str(path), why=why) from error
             raise spi.CorruptTable("a data file can't be read", where=str(path), why=why) from error
 
 
