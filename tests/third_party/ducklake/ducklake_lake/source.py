@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ from ducklake_lake.table import Version, at, found, load, load_newest, look_up
 from laketier import kit, spi
 
 PAGE_ROWS = 65_536
+OF_SQLITE = {"unable to open database file", "disk I/O error", "database is locked"}
+REFUSALS = OF_SQLITE | {os.strerror(number) for number in errno.errorcode if number != errno.ENOENT}
+"""What is said of a file that can't be looked at now; one that is not there is damage."""
 
 
 @contextmanager
@@ -27,7 +32,10 @@ def naming_damaged_files(where: str) -> Iterator[None]:
     except (duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.TransactionException):
         raise
     except duckdb.Error as error:  # its reader of Parquet has many for damage, some of them of no kind
-        raise spi.CorruptTable("a data file can't be read", where=where, why=str(error).splitlines()[0]) from error
+        why = str(error).splitlines()[0]
+        if why.rpartition(": ")[2] in REFUSALS:
+            raise spi.StorageError("a data file could not be looked at", where=where, why=why) from error
+        raise spi.CorruptTable("a data file can't be read", where=where, why=why) from error
 
 
 @dataclass(frozen=True)
