@@ -46,6 +46,7 @@ from laketier_conformance.expect import cause_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
+from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 from laketier_conformance.seen import past_of, seen
 
@@ -218,7 +219,10 @@ def _finish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     found = seen(lake, request["table"])
     if found == request["after"] and not request["repeats"]:
         return {"seen": found, "then": {}, "after": found}
-    then = answer_of(lake, request["then"], answers)
+    again = request["then"]
+    if "replaced" in again:  # whoever replays the round merges with the table as it is now
+        again = {**again, "replaced": Keyed.of(lake.table(request["table"])).files()}
+    then = answer_of(lake, again, answers)
     return {"seen": found, "then": then, "after": seen(lake, request["table"])}
 
 
