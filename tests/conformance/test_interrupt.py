@@ -10,6 +10,24 @@ from pathlib import Path
 
 from conformance_runs import FEATHER, HERE, offered
 
+
+def asked(tmp_path: Path, plugin: str, report: str) -> subprocess.CompletedProcess[str]:
+    """`laketier conformance` of one test, in a session of its own, beside a plugin of pytest with this text."""
+    (tmp_path / "beside.py").write_text(plugin)
+    command = [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", report]
+    command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
+    return subprocess.run(
+        [*command, "--", "-p", "beside", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        start_new_session=True,
+        timeout=120,
+    )
+
+
 CTRL_C = """
 import os, signal, time, pytest
 
@@ -23,19 +41,8 @@ def pytest_sessionfinish(session):
 
 
 def test_an_interrupted_run_writes_its_report(tmp_path: Path) -> None:
-    (tmp_path / "ctrl_c.py").write_text(CTRL_C)
     report = tmp_path / "report.json"
-    command = [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", str(report)]
-    command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
-    done = subprocess.run(
-        [*command, "--", "-p", "ctrl_c", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        start_new_session=True,
-    )
+    done = asked(tmp_path, CTRL_C, str(report))
     assert report.exists(), done.stdout + done.stderr
     assert (done.returncode, json.loads(report.read_text())["verdict"]) == (130, "fail")
 
@@ -51,19 +58,8 @@ def pytest_runtest_call(item):
 
 def test_who_ends_the_command_ends_its_tests(tmp_path: Path) -> None:
     """A CI ends the command alone."""
-    (tmp_path / "terminated.py").write_text(TERMINATED)
     report = tmp_path / "report.json"
-    command = [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", str(report)]
-    command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
-    done = subprocess.run(
-        [*command, "--", "-p", "terminated", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        timeout=120,
-    )
+    done = asked(tmp_path, TERMINATED, str(report))
     assert done.returncode == 143, done.stdout + done.stderr
     assert json.loads(report.read_text())["verdict"] == "fail"
 
@@ -77,17 +73,7 @@ def pytest_runtest_teardown(item):
 
 
 def test_a_report_that_can_not_be_written_is_told_as_that(tmp_path: Path) -> None:
-    (tmp_path / "no_folder.py").write_text(NO_FOLDER)
-    command = [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", "reports/r.json"]
-    command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
-    done = subprocess.run(
-        [*command, "--", "-p", "no_folder", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = asked(tmp_path, NO_FOLDER, "reports/r.json")
     assert "the report could not be written" in done.stdout, done.stderr
     assert "the process ended" not in done.stderr
     assert done.returncode == 1
