@@ -140,7 +140,7 @@ class FollowedIceberg(Followed):
     format = "iceberg"
 
     def _open(self) -> Any:
-        from laketier_iceberg.catalog import load
+        from laketier_iceberg.loading import load
 
         return load(self.lake.source(self.lake.load_table()).settings, self.lake.config.table)  # type: ignore[attr-defined]
 

@@ -22,9 +22,9 @@ from laketier.spi import (
     VersionBounds,
     pass_over,
 )
-from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.history import History
+from laketier_iceberg.loading import load
 from laketier_iceberg.manifests import naming_damaged_manifests
 from laketier_iceberg.plain import plain_files
 from laketier_iceberg.resolution import Resolution

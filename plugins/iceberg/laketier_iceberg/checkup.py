@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from laketier.spi import Conflict, FeatureNotSupported, StorageError, TableFinding, TablePath, host_time
-from laketier_iceberg.catalog import load
 from laketier_iceberg.clock import known_time, storage_time
 from laketier_iceberg.connection import CatalogSettings, connect, naming_catalog_errors
+from laketier_iceberg.loading import load
 from laketier_iceberg.private import commit_mended, keep_times
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.times import TOLERANCE_MS, ahead, disorder, newest

@@ -25,13 +25,13 @@ from laketier.spi import (
     host_time,
     schema_fingerprint,
 )
-from laketier_iceberg.catalog import load
 from laketier_iceberg.clock import storage_time
 from laketier_iceberg.connection import CatalogSettings, sync_embedded
 from laketier_iceberg.data_files import data_files
 from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, EPOCH, PIPELINE, SEQUENCE, WATERMARK, History
 from laketier_iceberg.live_files import refuse_listed
+from laketier_iceberg.loading import load
 from laketier_iceberg.locations import Below
 from laketier_iceberg.references import References, name_of
 from laketier_iceberg.spec import FORMAT

@@ -21,12 +21,12 @@ from laketier.spi import (
     TableFinding,
     TableInfo,
 )
-from laketier_iceberg.catalog import load
 from laketier_iceberg.checkup import checkup, mend
 from laketier_iceberg.clock import known_time
 from laketier_iceberg.committer import refuse_version
 from laketier_iceberg.connection import CatalogSettings, connect
 from laketier_iceberg.files import Files
+from laketier_iceberg.loading import load
 from laketier_iceberg.locations import Below, is_local, split
 from laketier_iceberg.neighbours import DATA_PATH, METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
 from laketier_iceberg.references import References, may_delete, name_of

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from laketier.spi import LakeHistory, SnapshotInfo, TablePath
-from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.history import History
+from laketier_iceberg.loading import load
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot

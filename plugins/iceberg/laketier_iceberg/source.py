@@ -22,11 +22,11 @@ from laketier.spi import (
     TableInfo,
     columns_of,
 )
-from laketier_iceberg.catalog import load
 from laketier_iceberg.committer import IcebergState
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import is_exact, is_positive, to_expression
 from laketier_iceberg.listed_file import ListedFile
+from laketier_iceberg.loading import load
 from laketier_iceberg.manifests import naming_damaged_manifests
 from laketier_iceberg.plain import plain_files
 from laketier_iceberg.resolution import Resolution

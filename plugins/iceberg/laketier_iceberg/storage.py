@@ -28,9 +28,10 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
-from laketier_iceberg.catalog import IcebergCatalog, handle_of, load
+from laketier_iceberg.catalog import IcebergCatalog
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.features import FEATURES
+from laketier_iceberg.loading import handle_of, load
 from laketier_iceberg.locations import Below
 from laketier_iceberg.metrics import metrics_properties
 from laketier_iceberg.options import IcebergOptions

@@ -25,8 +25,8 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundResult, TieringRound
-from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import disconnect
+from laketier_iceberg.loading import load
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.plugin import IcebergPlugin
 from laketier_iceberg.storage import IcebergStorage

@@ -176,7 +176,7 @@ def pruned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, pa.Table]:
     """Twelve files with three row groups each, of rows of every type, and the rows themselves."""
     from laketier.spi import LakeStorageConfig, TableDescriptor, TablePath, Token, WriterInitContext, new_attempt_id
     from laketier.tiering import TieringRound
-    from laketier_iceberg.catalog import load
+    from laketier_iceberg.loading import load
     from laketier_iceberg.storage import IcebergStorage
 
     warehouse = tmp_path_factory.mktemp("metrics")

@@ -28,7 +28,8 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
 )
-from laketier_iceberg.catalog import _ALTER_ATTEMPTS, _properties, _reshape
+from laketier_iceberg.alteration import _ALTER_ATTEMPTS, _reshape
+from laketier_iceberg.descriptions import properties_of
 from laketier_iceberg.embedded import _identity
 from laketier_iceberg.files import Files
 from laketier_iceberg.foreign_deletes import add_deletes
@@ -58,11 +59,11 @@ def test_properties_that_a_table_may_be_made_with(
     wanted = TableDescriptor(SCHEMA, properties=properties, comment="a note")
     if error is not None:
         with pytest.raises(error, match=says):
-            _properties(wanted)
+            properties_of(wanted)
         return
-    made = _properties(wanted)
+    made = properties_of(wanted)
     assert made.items() >= {**properties, "format-version": "2", "comment": "a note"}.items()
-    assert "comment" not in _properties(TableDescriptor(SCHEMA))
+    assert "comment" not in properties_of(TableDescriptor(SCHEMA))
 
 
 def by(column: str, transform: Transform, width: int | None = None) -> PartitionField:
