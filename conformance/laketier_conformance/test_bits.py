@@ -1,12 +1,33 @@
-"""Disks and networks change a bit now and then. Whatever a library says of the file, it is an error of laketier's."""
+"""Disks and networks change a bit now and then. Whatever a library says of the file, it is an error of laketier's. Of a
+whole file it may say something, too: that there is no memory for it. Then the file is not damaged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
+import pytest
+
+from laketier.spi import (
+    Conflict,
+    CorruptTable,
+    Feature,
+    FeatureNotSupported,
+    IncompatibleTable,
+    LaketierError,
+    RolledBack,
+    SchemaChanged,
+    SnapshotNotFound,
+    TableChanged,
+    TableNotFound,
+    UnsupportedType,
+)
 from laketier_conformance import apart
 from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.outside import contents, is_behind_a_server, local_folder
 
@@ -14,6 +35,17 @@ FLIPS = 32
 """Bits of all files together. More of them are near the end, where many formats say what is where."""
 NO_MEMORY = ("MemoryError", "ArrowMemoryError")
 _GOLDEN = 0.618034
+ANSWERS = (
+    Conflict, CorruptTable, FeatureNotSupported, IncompatibleTable, RolledBack, SchemaChanged, SnapshotNotFound,
+    TableChanged, TableNotFound, UnsupportedType,
+)  # fmt: skip
+"""Errors that say how a table is, on which a caller acts."""
+DECODERS = ("json", "base64", "gzip", "pyarrow", "pydantic")
+"""Packages whose functions make objects of what was read, and so want memory."""
+WANTS = 3
+"""Calls of these that find none, of each look: the first, one in the middle, and the last."""
+_ENDS = ("<module>", "close", "__exit__", "__del__")
+"""What has to go well for the process to go on."""
 
 
 def test_a_bit_of_a_file_has_another_value(
@@ -72,3 +104,67 @@ def _places(before: Mapping[Path, bytes]) -> list[tuple[Path, int]]:
         where = part if number // len(files) % 3 == 0 else 1 - part * part / 2
         found.append((file, min(size - 1, int(where * size))))
     return found
+
+
+def test_there_is_no_memory_for_a_document(table: Table) -> None:
+    """While somebody reads, looks for the watermark, lists or makes sure that the table is there. Who is told that it
+    is damaged, or not there, restores a backup or makes it anew, and all is well with it."""
+    table.append(0)
+    table.append(1)
+    for what, look in _looks(table).items():
+        with _memory_ends(None) as calls:
+            whole = look()
+        first_calls = calls[0]
+        for at in sorted({number * (first_calls - 1) // (WANTS - 1) for number in range(WANTS)} if first_calls else ()):
+            said = f"{what}, and call {at} of {first_calls} of a library that decodes finds no memory"
+            try:
+                with _memory_ends(at):
+                    found = look()
+            except ANSWERS as error:
+                pytest.fail(f"{said}: expected an error that tells of no table, found {told(error)}")
+            except (MemoryError, LaketierError):
+                continue
+            except Exception as error:  # noqa: BLE001 - reported
+                pytest.fail(f"{said}: expected that, or an error of laketier's, found {told(error)}")
+            expect(found, whole, f"{said}: the answer")
+    expect(table.ids, ids_of(0) + ids_of(1), "the rows, when there is memory again")
+
+
+def _looks(table: Table) -> Mapping[str, Callable[[], object]]:
+    lake = table.lake
+
+    def opened() -> object:
+        mark = table.watermark()
+        return None if mark is None else mark.token.epoch
+
+    looks: dict[str, Callable[[], object]] = {
+        "a table is read": lambda: table.ids,
+        "a driver looks for the watermark": opened,
+        "a table is made that is there": lambda: lake.create(name=str(table.path)).path,
+    }
+    if lake.declares(Feature.HISTORY):
+        looks["the history is listed"] = lambda: [line.snapshot_id for line in table.history.snapshots(9)]
+    if lake.declares(Feature.INCREMENTAL_READ):
+        looks["changes are told"] = lambda: table.changes.plan(table.latest - 1, table.latest).schema.names
+    return looks
+
+
+@contextmanager
+def _memory_ends(at: int | None) -> Iterator[list[int]]:
+    """Call ``at`` of the functions of `DECODERS`, in this thread, ends as one does that gets no memory. Their number,
+    once the block has ended."""
+    calls = [0]
+
+    def called(frame: FrameType, event: str, _: object) -> None:
+        name, package = frame.f_code.co_name, str(frame.f_globals.get("__name__")).partition(".")[0]
+        if event == "call" and package in DECODERS and name not in _ENDS:
+            calls[0] += 1
+            if calls[0] - 1 == at:
+                raise MemoryError
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        yield calls
+    finally:
+        sys.settrace(before)

@@ -22,7 +22,7 @@ def _sum(blocks: Sequence[Block]) -> Block:
     starts = [number for number, block in enumerate(blocks) if block.resets]
     if len(starts) < 2:
         return _right(blocks)
-    later = [replace(block, resets=False) for block in blocks[starts[0] :]]
+    later = [replace(block, commits=()) for block in blocks[starts[0] :]]
     return replace(_right(blocks), files=_right(later).files)
 
 

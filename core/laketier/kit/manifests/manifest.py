@@ -125,6 +125,11 @@ class Commit:
     commit_id: str
     kind: str
 
+    @property
+    def resets(self) -> bool:
+        """Whether the files before it are no longer part of the table."""
+        return self.kind == "overwrite"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
@@ -171,8 +176,8 @@ class Manifest:
 
     @property
     def resets(self) -> bool:
-        """Whether the files before it are no longer part of the table."""
-        return self.kind == "overwrite"
+        """See `Commit.resets`."""
+        return self.commit.resets
 
     @property
     def arrived(self) -> tuple[FileEntry, ...]:

@@ -39,18 +39,22 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Block:
     """The sum of the manifests ``first`` to ``last``. ``previous`` is the digest of the manifest before the first,
-    ``sha256`` that of the last. ``resets``: one of them is an overwrite, and ``files`` begin with it. ``removed``:
-    paths of older files that they remove; what they both add and remove is in neither."""
+    ``sha256`` that of the last. ``files`` begin with the last overwrite, if one of them is one. ``removed``: paths of
+    older files that they remove; what they both add and remove is in neither."""
 
     first: int
     last: int
     previous: str
     sha256: str
-    resets: bool
     files: tuple[FileEntry, ...]
     commits: tuple[Commit, ...]
     removed: tuple[str, ...] = ()
     origin: str = ""
+
+    @property
+    def resets(self) -> bool:
+        """Whether one of them is an overwrite."""
+        return any(commit.resets for commit in self.commits)
 
     @classmethod
     def of(cls, manifest: Manifest) -> Block:
@@ -60,7 +64,6 @@ class Block:
             manifest.number,
             manifest.previous,
             manifest.sha256,
-            manifest.resets,
             manifest.added,
             (manifest.commit,),
             manifest.removed,
@@ -81,7 +84,6 @@ class Block:
             blocks[-1].last,
             blocks[0].previous,
             blocks[-1].sha256,
-            any(block.resets for block in blocks),
             tuple(files.values()),
             tuple(commit for block in blocks for commit in block.commits),
             tuple(removed),
@@ -96,7 +98,7 @@ class Block:
             "last": self.last,
             "previous": self.previous,
             "sha256": self.sha256,
-            "resets": self.resets,
+            "resets": self.resets,  # a laketier from before reads it
             "files": [entry.to_plain() for entry in self.files],
             "commits": [[c.number, c.at, c.commit_id, c.kind] for c in self.commits],
             **({"removed": list(self.removed)} if self.removed else {}),
@@ -112,7 +114,6 @@ class Block:
             whole(body["last"]),
             digest(body["previous"]),
             text(body["sha256"]),
-            _flag(body["resets"]),
             tuple(FileEntry.from_plain(entry, layout, adopted=bool(origin)) for entry in body["files"]),
             tuple(
                 Commit(whole(number), whole(at), text(name), text(kind)) for number, at, name, kind in body["commits"]
@@ -120,12 +121,6 @@ class Block:
             removed_paths(body, layout),
             origin,
         )
-
-
-def _flag(plain: Any) -> bool:
-    if type(plain) is not bool:
-        raise TypeError(f"{plain!r} is neither true nor false")
-    return plain
 
 
 def _is_older(removed: FileEntry | None) -> bool:
