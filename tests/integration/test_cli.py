@@ -19,9 +19,10 @@ from typing import Any
 import feather_lake.plugin
 import pyarrow as pa
 import pytest
+import typer
 
 from laketier import open_writer
-from laketier.cli.app import exit_code, main
+from laketier.cli.app import app, exit_code, main
 from laketier.cli.service import require_server
 from laketier.spi import (
     ConfigError,
@@ -530,3 +531,56 @@ def test_open_files_are_listed_and_finished_only_when_told(cli: Cli, tmp_path: P
     assert cli(*command, "--finish", "--json").json()["left"] == []
     assert cli(*command).out == "no open files\n"
     assert len(list((tmp_path / "lake/db/t").glob("part-*.json"))) == 2
+
+
+def test_each_number_has_an_end(cli: Cli, table: tuple[str, ...]) -> None:
+    """Formats, Arrow and databases count in 64 bits: beyond that each raised an error of its own."""
+    ends: dict[str, Any] = {}
+
+    def look(command: Any, name: str) -> None:
+        for inner, each in getattr(command, "commands", {}).items():
+            look(each, f"{name} {inner}")
+        ends.update({f"{name} {each.name}": each.max for each in command.params if each.min in (0, 1)})
+
+    look(typer.main.get_command(app), "laketier")
+    assert len(ends) > 10
+    assert [name for name, end in ends.items() if end is None] == []
+    assert cli("read", *table, "--limit", str(2**63)).code == 2
+    assert cli("read", *table, "--limit", str(2**63 - 1), "--json").code == 0
+
+
+def _to(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", "from laketier.cli.app import main; main()"]
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {command}', "sh", *words, "--version"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
+def test_a_result_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    ended = _to(">/dev/full", tmp_path)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("StorageError standard output can't be written, because No space left on device.")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
+def test_an_error_that_nobody_can_be_told_keeps_its_code(table: tuple[str, ...], tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "from laketier.cli.app import main; main()", "status", "db.none", *table[1:]]
+    told = subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *words], cwd=tmp_path, timeout=120)
+    assert told.returncode == 2
+
+
+def test_streams_that_are_closed_are_opened_onto_nothing(tmp_path: Path) -> None:
+    """The next file that is opened would be called as they are, and a library's lines would go into it."""
+    script = (
+        "import os, sys; from laketier.cli.shown import fill_closed; fill_closed(); f = open('rows', 'w'); "
+        "sys.exit(f.fileno() > 2 and None not in (sys.stdin, sys.stdout, sys.stderr) and not sys.stdout.isatty())"
+    )
+    ended = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", script], cwd=tmp_path)
+    assert ended.returncode == 1
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        assert _to(closed, tmp_path).returncode == 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -40,8 +41,9 @@ from laketier.cli.shown import (
     ShownLines,
     error_document,
     failure_document,
-    print_json,
+    fill_closed,
     say,
+    say_failure,
     usage_document,
 )
 from laketier.spi import (
@@ -131,37 +133,39 @@ def exit_code(error: LaketierError) -> int:
 
 def main() -> None:
     """The console script."""
+    fill_closed()
     console = ShownConsole(stderr=True, soft_wrap=True)
     as_json = "--json" in sys.argv[1:]
     try:
         code = app(prog_name="laketier", standalone_mode=False)
     except _UsageError as error:
         if as_json:
-            print_json(usage_document(error))
-        rich_format_error(error)
+            say_failure(usage_document(error))
+        with suppress(OSError):
+            rich_format_error(error)
         sys.exit(error.exit_code)
     except typer.Abort:
         if as_json:
-            print_json(failure_document("Aborted", "the question was not answered with yes", 1, "Ask with --yes."))
+            say_failure(failure_document("Aborted", "the question was not answered with yes", 1, "Ask with --yes."))
         console.print("[yellow]aborted[/]")
         sys.exit(1)
     except LaketierError as error:
         if as_json:
-            print_json(error_document(error, exit_code(error)))
+            say_failure(error_document(error, exit_code(error)))
         console.print(f"[bold red]{type(error).__name__}[/] {escape(str(error))}")
         if logging.getLogger().isEnabledFor(logging.INFO):
             logging.getLogger("laketier").info("the traceback of the error", exc_info=error)
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         if as_json:
-            print_json(failure_document("Interrupted", "interrupted", 130))
+            say_failure(failure_document("Interrupted", "interrupted", 130))
         console.print("[yellow]interrupted[/]")
         sys.exit(130)
     except (BrokenPipeError, SystemExit):
         raise
     except BaseException as error:  # a panic of a library in Rust is no `Exception`
         if as_json:
-            print_json(failure_document(type(error).__name__, str(error) or type(error).__name__, 1))
+            say_failure(failure_document(type(error).__name__, str(error) or type(error).__name__, 1))
         # Not to Python: it would write the traceback with the secrets in it.
         _log_to_stderr(logging.WARNING)
         logging.getLogger("laketier").critical(

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from laketier.cli.lakes import Json
+from laketier.cli.lakes import MOST, Json
 from laketier.cli.shown import console, print_json, say
 from laketier.spi import ConfigError, TableNotFound
 
@@ -64,7 +64,9 @@ def list_(file: File, json: Json = False) -> None:
 def show(
     file: File,
     table: Named,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The number of rows, the newest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=MOST, help="The number of rows, the newest first.")
+    ] = 20,
     where: Annotated[
         str | None, typer.Option(metavar="BUCKET/OFFSET", help="Only the record at this place.", show_default=False)
     ] = None,

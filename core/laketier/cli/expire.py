@@ -10,7 +10,7 @@ import typer
 from rich.filesize import decimal
 
 from laketier.cli.ages import parse_age, parse_safe_age
-from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.lakes import MOST, Json, LakeOptions, takes_lake
 from laketier.cli.shown import print_json, say
 from laketier.spi import Expiry
 
@@ -24,7 +24,9 @@ def expire(
         str,
         typer.Option("--older-than", help="How long a snapshot stays after the next one came: 36h or 7d."),
     ] = f"{_RETENTION.days}d",
-    keep: Annotated[int, typer.Option("--keep", min=1, help="How many of the newest snapshots stay in any case.")] = 10,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, max=MOST, help="How many of the newest snapshots stay in any case.")
+    ] = 10,
     delete: Annotated[
         bool, typer.Option("--delete", help="End the snapshots and delete the files. Without it nothing is changed.")
     ] = False,

@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 
 from laketier.cli.index_policy import policy
 from laketier.cli.index_shown import index_document, index_progress, print_index, settings_of, upkeep_document
-from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.lakes import MOST, Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.config.sizes import size_of
 from laketier.maintenance.index_builds import (
@@ -39,16 +39,21 @@ _PARTS_PER_PROCESS = 4
 
 Processes = Annotated[
     int | None,
-    typer.Option("--processes", min=1, help="Build parts in so many processes. 1: in this one. All cores by default."),
+    typer.Option(
+        "--processes", min=1, max=MOST, help="Build parts in so many processes. 1: in this one. All cores by default."
+    ),
 ]
-Parts = Annotated[int | None, typer.Option("--parts", min=1, help="Cut the build into so many parts at most.")]
+Parts = Annotated[
+    int | None, typer.Option("--parts", min=1, max=MOST, help="Cut the build into so many parts at most.")
+]
 Memory = Annotated[str | None, typer.Option("--memory", help="What a part may take of its process: 512MiB.")]
 PartitionSize = Annotated[
     str | None, typer.Option("--partition-size", help="So much text becomes a partition of a full-text index: 256MiB.")
 ]
 Spill = Annotated[str | None, typer.Option("--spill", help="A folder for what processes write out and read again.")]
 MaxSegments = Annotated[
-    int | None, typer.Option("--max-segments", min=1, help="Merge the index where a query would have to ask more.")
+    int | None,
+    typer.Option("--max-segments", min=1, max=MOST, help="Merge the index where a query would have to ask more."),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume/--no-resume", help="Use the parts that a build which was killed had finished.")
@@ -112,7 +117,9 @@ def optimize(
     options: LakeOptions,
     name: Annotated[str | None, typer.Argument(help="The index; all of the table by default.")] = None,
     *,
-    max_segments: Annotated[int, typer.Option("--max-segments", min=1, help="Merge where there are more.")] = 8,
+    max_segments: Annotated[
+        int, typer.Option("--max-segments", min=1, max=MOST, help="Merge where there are more.")
+    ] = 8,
     max_deleted: Annotated[
         float, typer.Option("--max-deleted", min=0, max=1, help="Build anew where a larger share of rows was deleted.")
     ] = 0.2,

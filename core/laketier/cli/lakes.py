@@ -17,6 +17,9 @@ from laketier.registry import Lake, complete_commands, configure, open_lake
 from laketier.spi import ConfigError, LaketierError, TableInfo
 from laketier.spi.redaction import is_secret, redacted
 
+MOST = 2**63 - 1
+"""The largest number that an option takes: formats, Arrow and databases count in 64 bits."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 

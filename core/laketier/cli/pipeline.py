@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.lakes import MOST, Json, LakeOptions, takes_lake
 from laketier.cli.shown import print_json, say
 from laketier.cli.watermarks import watermark_document, watermark_text
 from laketier.spi import ConfigError, Watermark
@@ -34,7 +34,7 @@ def show(pipeline: Pipeline, options: LakeOptions, json: Json = False) -> None:
 def adopt(
     *,
     pipeline: Pipeline,
-    epoch: Annotated[int, typer.Option(help="The last epoch whose rows are in the table.", min=0)],
+    epoch: Annotated[int, typer.Option(help="The last epoch whose rows are in the table.", min=0, max=MOST)],
     run: Annotated[
         str | None, typer.Option(help="The run (a checkpoint's id); the table's own by default.", show_default=False)
     ] = None,
@@ -66,7 +66,7 @@ def adopt(
 @takes_lake
 def rewind(
     pipeline: Pipeline,
-    epoch: Annotated[int, typer.Option(help="The epoch to go back to.", min=0)],
+    epoch: Annotated[int, typer.Option(help="The epoch to go back to.", min=0, max=MOST)],
     options: LakeOptions,
     yes: Yes = False,
     json: Json = False,

@@ -10,7 +10,7 @@ from rich.filesize import decimal
 from rich.table import Table as RichTable
 
 from laketier.cli.adopt import Types, columns_of, document_of, print_left_out, print_rest, progress, types_of
-from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.lakes import MOST, Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment
 from laketier.connectors.files.folder import Folder
@@ -23,7 +23,7 @@ from laketier.tables.differences import Difference, differences
 
 app = typer.Typer(help="Look at the columns of tables and of files.", no_args_is_help=True)
 
-Sample = Annotated[int, typer.Option("--sample", min=1, help="The number of files that are looked at.")]
+Sample = Annotated[int, typer.Option("--sample", min=1, max=MOST, help="The number of files that are looked at.")]
 All = Annotated[bool, typer.Option("--all", help="Look at all files, and at all lines of text.")]
 FilesAre = Annotated[
     FileFormat | None,
@@ -135,7 +135,9 @@ def diff(
 @takes_lake
 def history(
     options: LakeOptions,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The number of snapshots looked at.")] = 1000,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=MOST, help="The number of snapshots looked at.")
+    ] = 1000,
     json: Json = False,
 ) -> None:
     """List the snapshots at which a table's columns changed, the newest first, and how."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table as RichTable
 
-from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.lakes import MOST, Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.spi import SearchExplain, query_of_text
 from laketier.spi.search_query import with_ef
@@ -20,14 +20,14 @@ EPILOG = "Example: [bold]laketier search db.papers 'snow on lakes' -c lake.yaml 
 def search(
     options: LakeOptions,
     query: Annotated[str, typer.Argument(help="Words, or a query as JSON such as {'type': 'phrase', 'text': …}.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="The number of rows, at most.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, max=MOST, help="The number of rows, at most.")] = 10,
     columns: Annotated[str | None, typer.Option(help="Comma-separated names; all by default.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(help="column OP value; chooses the rows that are searched.")
     ] = None,
     ef: Annotated[
         int | None,
-        typer.Option(min=1, help="Of a query for vectors: the candidates that a walk through a graph keeps."),
+        typer.Option(min=1, max=MOST, help="Of a query for vectors: the candidates that a walk through a graph keeps."),
     ] = None,
     words: Annotated[bool, typer.Option("--words", help="QUERY is words, also if it begins with a brace.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Also tell the indexes, rows without, and times.")] = False,

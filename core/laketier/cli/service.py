@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from laketier.cli.lakes import Json
+from laketier.cli.lakes import MOST, Json
 from laketier.cli.shown import console, print_json, say
 from laketier.config.service import load_service
 from laketier.spi import ConfigError, TableNotFound
@@ -89,7 +89,9 @@ def status(
 def rounds(
     file: File,
     table: Annotated[str, typer.Argument(help="The table, as source.table.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The number of rows, the newest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=MOST, help="The number of rows, the newest first.")
+    ] = 20,
     json: Json = False,
 ) -> None:
     """Show the last rounds of a table."""

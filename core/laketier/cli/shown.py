@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from laketier.spi import LaketierError
+from laketier.spi import LaketierError, StorageError
 from laketier.spi.redaction import redacted
 from laketier.spi.visible import visible, visible_json
 
@@ -19,8 +22,43 @@ _PLAIN_WIDTH = 160
 """Where nobody sees a window's edge, in characters."""
 
 
+def fill_closed() -> None:
+    """Open what a caller closed of the three standard streams (``>&-``), onto nothing. Else the next file that is
+    opened, perhaps one of a table, would have its number, and get what a library prints."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115 (stays open)
+            setattr(sys, name, stream)
+
+
+@contextmanager
+def _written(*, err: bool) -> Iterator[None]:
+    """What can't be told on standard error stops nothing. A result that can't be written is an error."""
+    try:
+        yield
+    except OSError as error:
+        if err:
+            return
+        if isinstance(error, BrokenPipeError):
+            raise  # who read has enough
+        raise StorageError(
+            "standard output can't be written",
+            why=error.strerror or str(error),
+            fix="Send it to a file or program that takes it. What the command did before is done.",
+        ) from error
+
+
 class ShownConsole(Console):
     """Shows control characters of whatever text it is given."""
+
+    def __exit__(self, *raised: Any) -> None:
+        """See `Console`. What was printed is written here."""
+        with _written(err=self.stderr):
+            super().__exit__(*raised)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """See `Console`. All strings come through here, those in tables too."""
@@ -34,12 +72,20 @@ def console() -> Console:
 
 def say(text: object, *, err: bool = False) -> None:
     """One line."""
-    typer.echo(visible(str(text)), err=err)
+    with _written(err=err):
+        typer.echo(visible(str(text)), err=err)
+
+
+def say_failure(document: Any) -> None:
+    """The document of an error, where standard output takes it: the error is told on standard error, too."""
+    with suppress(OSError, StorageError):
+        print_json(document)
 
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(visible_json(json.dumps(document, indent=2, default=str, ensure_ascii=False)))
+    with _written(err=False):
+        typer.echo(visible_json(json.dumps(document, indent=2, default=str, ensure_ascii=False)))
 
 
 def error_document(error: LaketierError, code: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table as RichTable
 
 from laketier.cli.index_shown import index_document
-from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.lakes import MOST, Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.registry import Lake
@@ -94,7 +94,7 @@ def _list_tables(lake: Lake, *, json: bool) -> None:
 @takes_lake
 def history(
     options: LakeOptions,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The number of snapshots.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=MOST, help="The number of snapshots.")] = 20,
     json: Json = False,
 ) -> None:
     """List a table's newest snapshots."""
@@ -122,7 +122,7 @@ def read(
     options: LakeOptions,
     columns: Annotated[str | None, typer.Option(help="Comma-separated names; all by default.")] = None,
     where: Annotated[list[str] | None, typer.Option(help="column OP value; may be repeated (and).")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="The number of rows.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, max=MOST, help="The number of rows.")] = 20,
     count: Annotated[bool, typer.Option("--count", help="Print the number of rows that match, nothing else.")] = False,
     json: Json = False,
 ) -> None:

@@ -29,7 +29,7 @@ def absolute(location: str, base: str | None = None) -> str:
         An absolute path, or a URI.
 
     Raises:
-        ConfigError: The location is empty.
+        ConfigError: The location is empty, or relative to a folder that was removed.
     """
     if not location.strip():
         raise ConfigError("the location is empty", fix="Give a folder or a URI.")
@@ -41,7 +41,18 @@ def absolute(location: str, base: str | None = None) -> str:
     location = os.path.expanduser(location)
     if os.path.isabs(location):
         return location
-    return os.path.normpath(os.path.join(base or os.getcwd(), location))
+    return os.path.normpath(os.path.join(base or _here(), location))
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise ConfigError(
+            "a relative path leads nowhere",
+            why="the folder that this process works in was removed",
+            fix="Go to another folder, or give absolute paths.",
+        ) from error
 
 
 def absolute_database(url: str, base: str | None = None) -> str:
@@ -49,5 +60,5 @@ def absolute_database(url: str, base: str | None = None) -> str:
     match = _SQLITE.match(url)
     if match is None:
         return url
-    path = os.path.join(base or os.getcwd(), os.path.expanduser(match["path"]))
+    path = os.path.join(base or _here(), os.path.expanduser(match["path"]))
     return f"{match['scheme']}:///{os.path.normpath(path)}{match['query'] or ''}"

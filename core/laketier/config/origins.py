@@ -54,25 +54,38 @@ def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, 
     return found
 
 
-class _EachKeyOnce(yaml.SafeLoader):
-    """YAML's keys are unique. The library takes the last one of two, and says nothing of the other."""
+class _Checked(yaml.SafeLoader):
+    """YAML's keys are unique. The library takes the last one of two, and says nothing of the other; and of a value that
+    is none of its type it raises what Python does, without the place."""
 
     def get_single_node(self) -> yaml.Node | None:
         node = super().get_single_node()
         # As it is written: once constructed, a mapping holds what `<<` brought into it, too.
-        _check_keys(node, set(), ())
+        _check_keys(node, {}, ())
         return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, OverflowError) as error:
+            why = f"{node.tag.rpartition(':')[2]} can't have this value: {error}"
+            raise yaml.constructor.ConstructorError(None, None, why, node.start_mark) from error
 
 
 _MERGE = "tag:yaml.org,2002:merge"
+_MOST_VALUES = 1_000_000
+"""What is done with a document is done with each value, and again wherever an alias repeats it."""
 
 
-def _check_keys(node: yaml.Node | None, done: set[int], within: tuple[yaml.Node, ...]) -> None:
-    """``done``: nodes that were looked at, as an anchor may be used in many places. ``within``: those around it."""
+def _check_keys(node: yaml.Node | None, done: dict[int, int], within: tuple[yaml.Node, ...]) -> int:
+    """How many values there are, each alias counted as what it stands for. ``done``: nodes that were looked at, as an
+    anchor may be used in many places. ``within``: those around it."""
     if node in within:
         raise yaml.constructor.ConstructorError(None, None, "an alias is within its own anchor", node.start_mark)
-    if not isinstance(node, yaml.CollectionNode) or id(node) in done:
-        return
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if id(node) in done:
+        return done[id(node)]
     inner = node.value
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, yaml.Node] = {}
@@ -86,9 +99,12 @@ def _check_keys(node: yaml.Node | None, done: set[int], within: tuple[yaml.Node,
                     None, None, f"the key {key.value!r} is given twice, first in line {line}", key.start_mark
                 )
         inner = [part for pair in node.value for part in pair]
-    for part in inner:
-        _check_keys(part, done, (*within, node))
-    done.add(id(node))
+    count = 1 + sum(_check_keys(part, done, (*within, node)) for part in inner)
+    if count > _MOST_VALUES:
+        why = f"its aliases stand for more than {_MOST_VALUES:,} values"
+        raise yaml.constructor.ConstructorError(None, None, why, node.start_mark)
+    done[id(node)] = count
+    return count
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
@@ -99,7 +115,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
             names the key).
     """
     try:
-        document = yaml.load(Path(path).read_text(encoding="utf-8"), _EachKeyOnce)
+        document = yaml.load(Path(path).read_text(encoding="utf-8"), _Checked)
     except FileNotFoundError as error:
         raise ConfigError("the file does not exist", where=str(path), fix="Check its path.") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -108,6 +124,10 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
             where=str(path),
             why=str(error),
             fix="Give a file in UTF-8 that this user may read.",
+        ) from error
+    except RecursionError as error:
+        raise ConfigError(
+            "the file is nested too deeply", where=str(path), fix="Write keys and values, a few levels deep."
         ) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -71,7 +71,8 @@ def limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa
     if not left:
         return
     for batch in batches:
-        yield batch.slice(0, left)
-        left -= min(left, batch.num_rows)
+        taken = min(left, batch.num_rows)  # a limit may be beyond what Arrow counts
+        yield batch.slice(0, taken)
+        left -= taken
         if not left:
             return

@@ -84,3 +84,13 @@ def test_a_configuration_means_the_same_after_the_process_went_elsewhere(
 
 def test_a_name_that_a_catalog_knows_is_no_folder() -> None:
     assert configure(keys(type="rest", uri="http://c"), environment={}).warehouse == "lake"
+
+
+def test_a_folder_that_was_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for location in ("lake", "sqlite:///state.db"):
+        with pytest.raises(ConfigError, match="the folder that this process works in was removed"):
+            absolute(location)
+    assert absolute("/lake") == "/lake"

@@ -51,3 +51,22 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path: Path, text: str, place: 
 def test_what_is_within_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"f\.yaml:1:4: .*an alias is within its own anchor"):
         read(tmp_path, "a: &a {b: [*a]}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: 1\nb: 2024-13-45\n", r"f\.yaml:2:4: .*timestamp can't have this value"),
+        ("a: " + "9" * 5000, r"f\.yaml:1:4: .*int can't have this value"),
+        ("a: " + "[" * 5000, "nested too deeply"),
+    ],
+)
+def test_a_value_that_python_can_not_hold_is_told_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        read(tmp_path, text)
+
+
+def test_aliases_that_stand_for_millions_of_values_are_refused(tmp_path: Path) -> None:
+    lines = [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9 if i else ['x'] * 9)}]" for i in range(9)]
+    with pytest.raises(ConfigError, match=r"f\.yaml:\d+:\d+: .*aliases stand for more than 1,000,000 values"):
+        read(tmp_path, "\n".join(lines))
