@@ -300,6 +300,12 @@ RULES = (
         ("test_changes.py", "test_layout_changes.py"),
     ),
     Rule(
+        "stamps",
+        "A stamp is that of its commit alone, whoever asks and whatever came later.",
+        _CAPABILITIES,
+        ("test_put_back.py",),
+    ),
+    Rule(
         "expiry",
         "Of snapshots that ended nothing is read, and what others need stays: rows, watermarks, other snapshots.",
         "docs/authors/depth.md#orphans",

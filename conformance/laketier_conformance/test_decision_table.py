@@ -107,8 +107,9 @@ def test_row(table: Table, row: Row) -> None:
             "source": SourceRange("2026-11-21", "a..b:c;d,e|f/g_h=i"),
         },
         {"pipeline": "p", "run": "r", "epoch": 2**31, "source": SourceRange("", '{"0": [1, 2]}' * 20_000)},
+        {"pipeline": "p", "run": "r", "epoch": 0, "source": SourceRange("{}", '{"table":7}', "2026-11-29 a/b=c")},
     ],
-    ids=["plain", "unicode", "content", "range", "odd", "numbers", "separators", "long"],
+    ids=["plain", "unicode", "content", "range", "odd", "numbers", "separators", "long", "stamp"],
 )
 def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) -> None:
     """All of it, by the one who published it and by the others; and the snapshot that carried it."""

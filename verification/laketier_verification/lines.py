@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.rounds.splits import WEIGHT_OF_A_TASK
-from laketier.spi import BadRecord, BucketBounds, LogRange, LogSplit, LogTable, TableLog
+from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, LogTable, TableLog
 
 COLUMNS = {"id": "int64", "text": "string"}
 
@@ -68,6 +68,9 @@ class CutLog(TableLog):
 
     def bounds(self) -> Mapping[str, BucketBounds]:
         return self.log.bounds()
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        return self.log.stamp(position)
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         return [

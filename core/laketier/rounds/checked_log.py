@@ -20,6 +20,7 @@ from laketier.rounds.reused import Kept
 from laketier.spi import (
     BadRecord,
     BucketBounds,
+    LogOffsets,
     LogRange,
     LogSplit,
     LogTable,
@@ -31,6 +32,8 @@ from laketier.spi import (
 from laketier.spi.visible import is_utf8
 
 _MOST = 2**63
+_LONGEST_STAMP = 1000
+"""It goes into each watermark."""
 _END = object()
 
 
@@ -76,6 +79,13 @@ class CheckedLog(TableLog):
                     f"`bounds` has {each!r} for bucket {bucket!r}",
                     "offsets begin at 0 or later, and none is greater than the latest",
                 )
+        return found
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        """Raises also `PluginBroken`."""
+        found = self.log.stamp(position)
+        if found is not None and (not _is_name(found) or len(found) > _LONGEST_STAMP):
+            raise self._broken(f"`stamp` returned {found!r:.300}", f"a stamp is text of 1 to {_LONGEST_STAMP} letters")
         return found
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:

@@ -12,6 +12,7 @@ from laketier.spi import (
     BadRecord,
     BucketBounds,
     ConfigError,
+    LogOffsets,
     LogRange,
     LogSplit,
     LogTable,
@@ -59,6 +60,9 @@ class KeyedLog(TableLog):
 
     def bounds(self) -> Mapping[str, BucketBounds]:
         return self.log.bounds()
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        return self.log.stamp(position)
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         return self.log.plan(wanted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from laketier.config import LakeConfig
@@ -24,6 +24,7 @@ from laketier.rounds.ranges import NextRange, OnExpired, next_range, plan_around
 from laketier.rounds.round_settings import LogRoundResult, LogRoundSettings
 from laketier.rounds.schema_sync import check_same, mode_of, prepared_table
 from laketier.rounds.splits import split_groups
+from laketier.rounds.stamps import check_history, stamped
 from laketier.rounds.upsert import Merge, plan_merges
 from laketier.spi import (
     FIRST_EPOCH,
@@ -91,8 +92,9 @@ class LogRound:
         """Look at the log (unless ``bounds`` say what it held a moment ago) and at the table, and say what there is to
         do: nothing, when the log holds nothing new.
 
-        Raises what `LogRound` can't decide for its user: `OffsetsExpired`, `TableChanged` (the source's table was made
-        anew), `Refused`; and `TableError`, `StorageError`, `ConfigError` for either side.
+        Raises what `LogRound` can't decide for its user: `OffsetsExpired`, `OffsetsRewritten` (the source was put back
+        from a backup), `TableChanged` (its table was made anew), `Refused`; and `TableError`, `StorageError`,
+        `ConfigError` for either side.
         """
         with trusted(self.config):
             return self._planned(bounds)
@@ -115,6 +117,7 @@ class LogRound:
         self._last = token_of(watermark)
         if self._last is not None:
             self._epoch = self._last.epoch + 1
+        self._next = self._stamped(self._next)
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
             dead_letters = self._pipeline + DEAD_LETTERS
             self._dead = DeadLetterRounds.open(self.config, dead_letters, self.log.table.table_id)
@@ -136,6 +139,15 @@ class LogRound:
         # Of a merge no task can be left for later: each has the newest of its keys from all that it reads.
         must = required_tasks(self._groups) if not self.log.table.primary_key else [True] * len(groups)
         return [self._task(factory, *each, index, must[index]) for index, each in enumerate(groups)]
+
+    def _stamped(self, upcoming: NextRange) -> NextRange:
+        """``upcoming`` with the log's stamp of its end, if the log has still the history that the table has read.
+        Whenever it is put back from a backup from here on, the next round finds another stamp at the latest."""
+        with naming_storage_errors(f"the log of {self.log.table.name} was read", setting="the source's options"):
+            source = stamped(upcoming.source, self.log)
+            read = None if self._last is None else self._last.source
+            check_history(read, self.log, where=str(self.config.table))
+        return replace(upcoming, source=source)
 
     def _grouped(
         self, lake: Lake, prepared: TableInfo, state: TableState, splits: Sequence[LogSplit]

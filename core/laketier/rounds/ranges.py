@@ -62,9 +62,10 @@ class NextRange:
         return "skipped:" + json.dumps(self.skipped, sort_keys=True, separators=(",", ":"))
 
     def up_to(self, end: LogOffsets) -> NextRange:
-        """The same round, ending earlier: at ``end``, within ``wanted``."""
+        """The same round, ending earlier: at ``end``, within ``wanted``. No stamp is known of that end."""
         unread = sum(self.wanted.end[bucket] - offset for bucket, offset in end.items())
-        source = SourceRange(self.source.start, LogOffsets({**LogOffsets.from_text(self.source.end), **end}).to_text())
+        ends_at = LogOffsets({**LogOffsets.from_text(self.source.end), **end}).to_text()
+        source = self.source if ends_at == self.source.end else SourceRange(self.source.start, ends_at)
         passed = {
             bucket: tuple(chain.from_iterable(gone for gone in _pairs(bounds) if gone[0] < end.get(bucket, gone[1])))
             for bucket, bounds in self.skipped.items()

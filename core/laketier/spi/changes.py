@@ -69,6 +69,25 @@ class LakeChanges(ABC):
             raise SnapshotNotFound(f"the table has no version {version}", fix=f"The newest one is {latest - 1}.")
         return version
 
+    def stamp(self, version: int) -> str | None:
+        """Tell a version from another that got its number, after the table was put back from a backup. It is made of
+        what the commit itself wrote and nothing changes later: a digest of its document, or an id that its writer
+        drew. So it is the same whoever asks, also of a table that was copied as a whole, and never that of another
+        commit. No time of a file and no place of it belongs in it. One look, whatever the history. A follower that
+        meets another stamp than it noted stops (`OffsetsRewritten`); without stamps it loses rows there.
+
+        Args:
+            version: The version.
+
+        Returns:
+            The stamp: a short text. None, as by default, where the format has none, or the version has expired or was
+            not reached.
+
+        Raises:
+            TableNotFound: The table was dropped.
+        """
+        return None
+
     @abstractmethod
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
         """Plan the rows that commits appended, in the columns that the table has now. The same versions give the same

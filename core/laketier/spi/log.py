@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from laketier.spi.errors import FeatureNotSupported, IncompatibleData
-from laketier.spi.offsets import BucketBounds, LogRange
+from laketier.spi.offsets import BucketBounds, LogOffsets, LogRange
 from laketier.spi.options import NoOptions
 from laketier.spi.table import BucketSpec, PartitionField
 
@@ -146,6 +146,23 @@ class TableLog(ABC):
         Raises:
             StorageError: The source does not answer.
         """
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        """Tell what lies just before a position from what would lie there in another history of the log, as one that
+        was put back from a backup, and has grown again, gives the same offsets to other records. The same as long as
+        the log keeps that history, in whatever process, and never equal in two of them. A round stores it, and the
+        next one refuses to go on where it is another (`OffsetsRewritten`). Its cost does not grow with the log.
+
+        Args:
+            position: The offsets after the last ones that were read.
+
+        Returns:
+            The stamp: a short text. None, as by default, where the source has none, or that part has expired.
+
+        Raises:
+            StorageError: The source does not answer.
+        """
+        return None
 
     @abstractmethod
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:

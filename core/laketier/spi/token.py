@@ -34,10 +34,13 @@ class SourceRange:
     Attributes:
         start: The first position.
         end: The position after the last one.
+        stamp: Tells what lay before the end from what another history has there (`TableLog.stamp`). None where the
+            source has none.
     """
 
     start: str
     end: str
+    stamp: str | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class Watermark:
             "epoch": token.epoch,
             "fence": token.fence,
             "content": token.content,
-            "source": None if token.source is None else [token.source.start, token.source.end],
+            "source": None if token.source is None else _of_range(token.source),
             "commit": self.commit_id,
             "rows": self.rows,
             "at": self.committed_at,
@@ -166,7 +169,7 @@ class Watermark:
                 epoch=_of(int, document["epoch"]),
                 fence=_of(int, document["fence"]),
                 content=_optional(str, document["content"]),
-                source=None if source is None else SourceRange(_of(str, source[0]), _of(str, source[1])),
+                source=None if source is None else SourceRange(*_texts(source)),
             )
             return cls(
                 token=token,
@@ -178,6 +181,16 @@ class Watermark:
             )
         except (ValueError, KeyError, TypeError, IndexError, RecursionError, ConfigError) as error:
             raise CorruptTable("a stored watermark can't be read", why=f"{error!r}: {text[:200]!r}") from error
+
+
+def _of_range(source: SourceRange) -> list[str]:
+    """Without a stamp as it was before there were stamps."""
+    return [source.start, source.end] if source.stamp is None else [source.start, source.end, source.stamp]
+
+
+def _texts(source: Any) -> list[str]:
+    """What `_of_range` wrote. What follows is a later laketier's."""
+    return [_of(str, source[0]), _of(str, source[1]), *(_of(str, text) for text in source[2:3])]
 
 
 def _shown(value: object) -> str:
@@ -265,7 +278,7 @@ def decide(watermark: Watermark | None, token: Token) -> Decision:
             f"{_adopt(token, token.epoch - 1)}.",
         )
     if token.epoch == last.epoch:
-        if not _differ(token.content, last.content) and not _differ(token.source, last.source):
+        if not _differ(token.content, last.content) and not _are_others(token.source, last.source):
             return Decision.DONE
         raise TokenMismatch(
             f"epoch {token.epoch} is in the table with other input than this round read",
@@ -324,6 +337,13 @@ def _back(token: Token) -> str:
 
 def _differ(one: object | None, other: object | None) -> bool:
     return one is not None and other is not None and one != other
+
+
+def _are_others(one: SourceRange | None, other: SourceRange | None) -> bool:
+    """A stamp that one of them lacks, as a laketier from before wrote none, says nothing."""
+    if one is None or other is None:
+        return False
+    return (one.start, one.end) != (other.start, other.end) or _differ(one.stamp, other.stamp)
 
 
 def _continues(last: Token, token: Token) -> bool:

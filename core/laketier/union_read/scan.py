@@ -20,6 +20,7 @@ from laketier.kit.views import only
 from laketier.registry import Lake, open_lake
 from laketier.rounds.keyed import rows_of_changes
 from laketier.rounds.ranges import next_range
+from laketier.rounds.stamps import check_history
 from laketier.spi import (
     BadRecord,
     ConfigError,
@@ -31,6 +32,7 @@ from laketier.spi import (
     OnBadRecord,
     Predicate,
     ScanRequest,
+    SourceRange,
     TableChanged,
     TableInfo,
     TableLog,
@@ -135,8 +137,8 @@ def plan_union(
     lake; otherwise they are errors, as there.
 
     Raises `ConfigError` for a request that names a snapshot or unknown columns, `OffsetsExpired` when the log lost what
-    the lake has not, `TableChanged`, `IncompatibleTable` when lake and log have other primary keys, `Refused`, and what
-    either side raises.
+    the lake has not, `OffsetsRewritten` when it was put back from a backup, `TableChanged`, `IncompatibleTable` when
+    lake and log have other primary keys, `Refused`, and what either side raises.
     """
     request = request or ScanRequest()
     where = str(config.table)
@@ -164,6 +166,8 @@ def plan_union(
         )
         # After the lake was looked at: so its end is never before the start.
         upcoming = next_range(None if seen is None else seen.offsets, log.bounds())
+        if not upcoming.wanted.is_empty:
+            check_history(None if seen is None else seen.read, log, where=where)
         there = () if lake is None else lake.scan.plan.splits
         changes = log.plan(upcoming.wanted)
         splits: tuple[UnionSplit, ...] = (*there, *changes)
@@ -201,6 +205,8 @@ class _Look:
     table: TableInfo
     snapshot_id: int | None
     offsets: LogOffsets | None
+    read: SourceRange | None
+    """What its last round read, which ended at ``offsets``."""
 
 
 def _look(config: LakeConfig, log: TableLog) -> _Look | None:
@@ -216,11 +222,13 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
             # Of a format that looks twice, recreated or given a column in between: the snapshot has what the table
             # lacks.
             continue
-        offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))
+        watermark = state.watermark(config.pipeline)
+        offsets = committed_offsets(watermark, log.table, where=str(config.table))
         if state.snapshot_id is None and offsets is not None:
             raise FeatureNotSupported("union read", format=config.format, reason="its tables have no snapshots")
         check_same_key(table, log.table)
-        return _Look(lake, table, state.snapshot_id, offsets)
+        read = None if watermark is None or offsets is None else watermark.token.source
+        return _Look(lake, table, state.snapshot_id, offsets, read)
     raise TableChanged(
         f"the table changed its schema or was recreated during each of {_LOOKS} attempts to read it",
         where=str(config.table),

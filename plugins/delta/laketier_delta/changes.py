@@ -100,6 +100,13 @@ class DeltaChanges(LakeChanges):
     def versions(self) -> VersionBounds:
         return bounds(self.location)
 
+    def stamp(self, version: int) -> str | None:
+        """The digest of the log's entry, which nobody changes once it is there."""
+        found = DeltaLog(self.location.filesystem, self.location.root).digest(version)
+        if found is None:
+            bounds(self.location)  # raises TableNotFound
+        return found
+
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
         """See `LakeChanges.plan`. Raises also `IncompatibleTable`."""
         known, commits = commits_of(self.table, self.location, start, end)

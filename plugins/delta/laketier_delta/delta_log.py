@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ EPOCH = "laketier.epoch"
 PUBLISH = "laketier.publish"
 HORIZON = "laketier.horizon"
 """Keys in ``commitInfo``. A commit id is a round's, and `PUBLISH` is one attempt's. `HORIZON`: see `transactions`."""
+_PART = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,17 @@ class DeltaLog:
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise CorruptTable(f"{self.path(version)} is not a log entry", why=str(error)) from error
         return Entry(info or {}, versions)
+
+    def digest(self, version: int) -> str | None:
+        """The SHA-256 of a version's entry; None when it is not there."""
+        found = hashlib.sha256()
+        try:
+            with self.filesystem.open_input_stream(self.path(version)) as stream:
+                while part := stream.read(_PART):
+                    found.update(part)
+        except FileNotFoundError:
+            return None
+        return found.hexdigest()
 
     def path(self, version: int) -> str:
         """The entry's path on the file system."""

@@ -90,6 +90,14 @@ class Chain:
         check_versions(start, end, self.bounds, where=where, noun="sequence number", fix=expire)
         return [snapshot for snapshot in reversed(self.snapshots) if start <= number(snapshot) < end]
 
+    def stamp(self, version: int) -> str | None:
+        """The id of the snapshot of ``main`` that got the number: 63 random bits. Also of one that a rollback took out
+        of the history, as that is told otherwise (`is_rolled_back`)."""
+        known = {entry.snapshot_id for entry in self.metadata.snapshot_log}
+        known |= {snapshot.snapshot_id for snapshot in self.snapshots}
+        found = [s.snapshot_id for s in self.metadata.snapshots if number(s) == version and s.snapshot_id in known]
+        return str(found[0]) if len(found) == 1 else None
+
     def is_rolled_back(self, start: int) -> bool:
         """Whether what ended at ``start`` is no part of the history any more: the snapshot before it was of ``main``
         and is not an ancestor, or is gone although older ones are there."""
@@ -113,6 +121,9 @@ class IcebergChanges(LakeChanges):
 
     def snapshot_at(self, version: int) -> int | None:
         return self._chain().at(version)
+
+    def stamp(self, version: int) -> str | None:
+        return self._chain().stamp(version)
 
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
         from pyiceberg.table import FileScanTask

@@ -60,6 +60,9 @@ class LanceChanges(LakeChanges):
     def versions(self) -> VersionBounds:
         return bounds(self.table.location, self.options.storage_options())
 
+    def stamp(self, version: int) -> str | None:
+        return stamp_of(self.table.location, self.options.storage_options(), version)
+
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
         location, storage = self.table.location, self.options.storage_options()
         newest = open_dataset(location, storage)
@@ -91,6 +94,24 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
         latest_at=int(committed.timestamp() * 1000),  # type: ignore[union-attr] # never the int that its type allows
         lasting_id=lasting_id(location, metadata_of(dataset)),
     )
+
+
+def stamp_of(location: str, storage: Mapping[str, str], version: int) -> str | None:
+    """The moment that the version's manifest holds, and the random name of the file that came last. None for a version
+    that was cleaned up or not reached. Its transaction has an id, but may be gone before it."""
+    if version < 1:
+        return None
+    try:
+        dataset = open_dataset(location, storage, version)
+    except SnapshotNotFound:
+        return None
+    try:
+        committed = dataset.get_version()["timestamp"]
+        fragments = dataset.get_fragments()
+    except lance_errors() as error:
+        raise unreadable(location, error) from error
+    named = data_path(fragments[-1].metadata.files[-1]) if fragments else ""
+    return f"{committed.isoformat()} {named}".rstrip()  # type: ignore[union-attr] # never the int that its type allows
 
 
 def appended(

@@ -36,6 +36,11 @@ class Said(TableLog):
     planned: Any = field(default_factory=lambda: list(PLAN))
     gives: Any = ()
     bad: Any = ()
+    stamped: Any = None
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        found: str | None = self.stamped
+        return found
 
     @property
     def table(self) -> LogTable:
@@ -95,6 +100,17 @@ def test_what_is_right_passes_through() -> None:
     assert CheckedLog.of(Said(), "t").plan(WANTED) == PLAN
     nothing = LogRange(LogOffsets({"a": 3, "b": 4}), LogOffsets({"a": 3, "b": 4, "empty": 0}))
     assert CheckedLog.of(Said(planned=()), "t").plan(nothing) == (), "no bucket has offsets"
+
+
+@pytest.mark.parametrize("stamp", [None, "x", "é" * 1000], ids=["none", "short", "long"])
+def test_a_stamp_is_a_short_text_or_none(stamp: Any) -> None:
+    assert CheckedLog.of(Said(stamped=stamp), "t").stamp(WANTED.end) == stamp
+
+
+@pytest.mark.parametrize("stamp", ["", 7, b"x", "\ud800", "x" * 1001], ids=["empty", "number", "bytes", "odd", "long"])
+def test_what_is_no_stamp_is_refused(stamp: Any) -> None:
+    with pytest.raises(PluginBroken, match="`stamp` returned"):
+        CheckedLog.of(Said(stamped=stamp), "t").stamp(WANTED.end)
 
 
 @pytest.mark.parametrize(

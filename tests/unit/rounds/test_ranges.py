@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -139,6 +139,15 @@ def test_an_expired_range_after_an_expired_beginning_is_recorded_beside_it() -> 
     expired = next_range(LogOffsets({"0": 1}), {"0": BucketBounds(3, 9)}, on_expired=OnExpired.SKIP)
     assert expired.around({"0": [(5, 6)]}).content == 'skipped:{"0":[1,3,5,6]}'
     assert expired.around({"0": [(3, 6)]}).content == 'skipped:{"0":[1,6]}'
+
+
+def test_a_round_that_ends_earlier_has_no_stamp() -> None:
+    """It is that of another end, and the next round would refuse to go on."""
+    whole = _next(0, 9)
+    stamped = replace(whole, source=replace(whole.source, stamp="of 9"))
+    assert stamped.up_to(LogOffsets({"0": 9})).source.stamp == "of 9"
+    assert stamped.around({"0": [(3, 4)]}).source.stamp == "of 9"
+    assert stamped.up_to(LogOffsets({"0": 8})).source.stamp is None
 
 
 def test_a_round_that_ends_before_an_expired_range_does_not_record_it() -> None:

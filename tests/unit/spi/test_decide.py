@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +46,9 @@ def span(start: int, end: int) -> SourceRange:
     return SourceRange(str(start), str(end))
 
 
+STAMPED = SourceRange("0", "5", "x")
+
+
 @pytest.mark.parametrize(
     ("watermark", "token", "expected"),
     [
@@ -68,6 +72,16 @@ def span(start: int, end: int) -> SourceRange:
         pytest.param(mark(4, content="x"), ask(4, content="y"), TokenMismatch, id="same-epoch-other-content"),
         pytest.param(mark(4, source=span(0, 5)), ask(4, source=span(0, 5)), Decision.DONE, id="same-epoch-same-range"),
         pytest.param(mark(4, source=span(0, 5)), ask(4, source=span(0, 9)), TokenMismatch, id="same-epoch-other-range"),
+        pytest.param(mark(4, source=STAMPED), ask(4, source=STAMPED), Decision.DONE, id="same-epoch-same-stamp"),
+        pytest.param(mark(4, source=span(0, 5)), ask(4, source=STAMPED), Decision.DONE, id="same-epoch-stamp-gained"),
+        pytest.param(mark(4, source=STAMPED), ask(4, source=span(0, 5)), Decision.DONE, id="same-epoch-stamp-expired"),
+        pytest.param(
+            mark(4, source=STAMPED),
+            ask(4, source=replace(STAMPED, stamp="y")),
+            TokenMismatch,
+            id="same-epoch-other-stamp",
+        ),
+        pytest.param(mark(4, source=STAMPED), ask(5, source=span(5, 9)), Decision.PROCEED, id="next-epoch-after-stamp"),
         pytest.param(mark(4), ask(3), Stale, id="earlier-epoch"),
         pytest.param(mark(4, content="x"), ask(3, content="x"), Stale, id="earlier-epoch-is-never-done"),
         pytest.param(mark(4), ask(5), Decision.PROCEED, id="next-epoch"),

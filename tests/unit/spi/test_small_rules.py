@@ -151,7 +151,7 @@ def test_a_watermark_is_the_same_text_for_ever() -> None:
             Token("p", "r", 4, source=SourceRange("a", "b")),
             Token("p", "r", 5, source=SourceRange("c", "d")),
             Gap,
-            "starts at SourceRange(start='c', end='d'), the table ends at SourceRange(start='a', end='b')",
+            "starts at SourceRange(start='c', end='d', stamp=None), the table ends at SourceRange(start='a', end='b', ",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -17,7 +18,7 @@ tokens = st.builds(
     st.integers(0, 2**62),
     st.integers(0, 2**62),
     st.none() | text,
-    st.none() | st.builds(SourceRange, text, text),
+    st.none() | st.builds(SourceRange, text, text, st.none() | text),
 )
 watermarks = st.builds(
     Watermark,
@@ -45,6 +46,15 @@ def test_the_stored_form_is_stable() -> None:
         '{"at":8,"commit":"id","content":"c","epoch":3,"fence":1,"forgotten":false,"pipeline":"p","rows":7,"run":"r",'
         '"snapshot":9,"source":["0","5"],"v":1}'
     )
+
+
+def test_a_stamp_is_stored_behind_the_range() -> None:
+    """Where a laketier from before passes over it, and what comes behind it is a later one's."""
+    stamped = replace(MARK, token=replace(MARK.token, source=SourceRange("0", "5", "é")))
+    assert '"source":["0","5","é"]' in stamped.to_json()
+    assert Watermark.from_json(stamped.to_json().replace('"é"]', '"é",7]')) == stamped
+    with pytest.raises(CorruptTable, match="can't be read"):
+        Watermark.from_json(stamped.to_json().replace('"é"', "7"))
 
 
 @pytest.mark.parametrize("key", sorted(json.loads(MARK.to_json())))

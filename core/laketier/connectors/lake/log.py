@@ -18,6 +18,7 @@ from laketier.spi import (
     LakeChanges,
     LakeFeed,
     LakeSource,
+    LogOffsets,
     LogRange,
     LogSplit,
     LogTable,
@@ -69,6 +70,11 @@ class LakeLog(TableLog):
         """See `TableLog.bounds`. An offset is a version of the table."""
         found = self.changes.versions()
         return {BUCKET: BucketBounds(found.earliest, found.latest, found.latest_at, initial=INITIAL)}
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        """See `TableLog.stamp`: that of the last version which was read."""
+        end = position.get(BUCKET, INITIAL)
+        return self.changes.stamp(end - 1) if end > INITIAL else None
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """A split for each split of the format's, all of the whole range; one where the format has none. From

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from laketier.kit.manifests.chain import files_before, onward
+from laketier.kit.manifests.chain import files_before, manifest_at, onward
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.snapshot import ManifestSnapshot
@@ -27,6 +27,14 @@ class ManifestChanges(LakeChanges):
 
     def versions(self) -> VersionBounds:
         return _bounds(self._manifests().current()[0])
+
+    def stamp(self, version: int) -> str | None:
+        """The manifest's digest, by the chain that ends with the newest one."""
+        manifests = self._manifests()
+        head, _ = manifests.current()
+        if not head.earliest <= version <= head.number:
+            return None
+        return manifest_at(manifests, version, head).sha256
 
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
         manifests = self._manifests()

@@ -1,0 +1,36 @@
+"""Whether a log still has the history that a table has read.
+
+A source that was put back from a backup gives the offsets that were lost to other records, once it has grown again.
+Offsets alone can't tell: so a round stores the log's stamp of its end beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from laketier.spi import LogOffsets, OffsetsRewritten, SourceRange, TableLog
+
+
+def stamped(source: SourceRange, log: TableLog) -> SourceRange:
+    """``source`` with the log's stamp of its end. Ask for it first, then `check_history`, then plan the range: whenever
+    the log is put back in between, the next round finds another stamp than this one at the latest."""
+    return replace(source, stamp=log.stamp(LogOffsets.from_text(source.end)))
+
+
+def check_history(read: SourceRange | None, log: TableLog, *, where: str) -> None:
+    """Raise `OffsetsRewritten` when the log ends what was ``read`` otherwise by now. A range from before there were
+    stamps tells nothing, and neither does a log that has none there, or not any more."""
+    if read is None or read.stamp is None:
+        return
+    end = LogOffsets.from_text(read.end)
+    found = log.stamp(end)
+    if found is None or found == read.stamp:
+        return
+    raise OffsetsRewritten(
+        f"the source {log.table.name!r} has other records before {end.to_text()} than those that were read there",
+        where=where,
+        why="the source was put back from a backup, or registered by older metadata, and has grown again since: what "
+        f"was read ended with {read.stamp}, and now {found} is there",
+        fix="Nothing was read. Give the table a new target, which begins with what the source holds now; or drop this "
+        "one, and it is made anew. If the source shall be what it was, restore a newer backup of it.",
+    )
