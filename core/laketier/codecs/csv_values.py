@@ -48,7 +48,7 @@ class CsvDecoder(Decoder):
     def read(self, values: Sequence[bytes]) -> Decoded:
         """See `Decoder.read`."""
         block = b"\n".join(values)
-        bad = _refused(values, block)
+        bad = _refused(values, block, self.delimiter)
         index: Sequence[int] = range(len(values))
         if bad:
             refused = {one.index for one in bad}
@@ -117,6 +117,8 @@ def read_lines(
 
     # It takes an order mark at the start of a block for no part of the text, wherever the block is in a file.
     block = b"\n" + block if block.startswith(_BOM) else block
+    # Without an end, an empty value that is the last of all takes the quotes of the one before it, and is no null.
+    block += b"\n"
     table = pc_csv.read_csv(
         io.BytesIO(block),
         read_options=pc_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=list(names)),
@@ -133,7 +135,7 @@ def read_lines(
     return table
 
 
-def _refused(values: Sequence[bytes], block: bytes) -> list[Undecodable]:
+def _refused(values: Sequence[bytes], block: bytes, delimiter: str) -> list[Undecodable]:
     """The lines that Arrow's reader must not see. It takes an open quote as closed where the block ends, and so differs
     from block to block; and it ends a line at a carriage return."""
     lines = None
@@ -142,13 +144,23 @@ def _refused(values: Sequence[bytes], block: bytes) -> list[Undecodable]:
         lines = pa.array(values, pa.large_binary())
         open_quote = pc.equal(pc.bit_wise_and(pc.count_substring(lines, b'"'), 1), 1)
         why = "a quote in it is not closed (a value can't hold the end of a line)"
-        bad += [Undecodable(at, why) for at in pc.indices_nonzero(open_quote).to_pylist()]
+        # Also of a line with as many as two: in `5" wide,"two` the first is of the text, and the second opens a value.
+        open_value = pc.match_substring_regex(lines, _open_value(delimiter))
+        bad += [Undecodable(at, why) for at in pc.indices_nonzero(pc.or_(open_quote, open_value)).to_pylist()]
     if b"\r" in block and block.count(b"\r") != block.count(b"\r\n") + block.endswith(b"\r"):
         why = "it has a carriage return within (a value can't hold the end of a line)"
         known = {one.index for one in bad}
         bad += [Undecodable(at, why) for at, line in enumerate(values) if b"\r" in line[:-1] and at not in known]
         bad.sort(key=lambda one: one.index)
     return bad
+
+
+def _open_value(delimiter: str) -> str:
+    """Matches a line whose last value begins with a quote and goes on. A quote is one of the text unless its value
+    begins with one, as Arrow reads it."""
+    mark = f"\\x{ord(delimiter):02x}"
+    value = f'(?:"(?:[^"]|"")*"(?:[^"{mark}][^{mark}]*)?|[^"{mark}][^{mark}]*|)'
+    return f'^(?:{value}{mark})*"(?:[^"]|"")*$'
 
 
 def refuse_values(names: Sequence[str]) -> None:
@@ -191,6 +203,8 @@ def _check_numbers(column: pa.ChunkedArray, texts: pa.ChunkedArray, name: str) -
 
 def header_of(line: bytes, delimiter: str) -> list[str]:
     """The names in the first line of a CSV file. Raises ``ValueError`` for what can't be one."""
+    if line.count(b'"') % 2:
+        raise ValueError("a quote in its header is not closed (a name can't hold the end of a line)")
     try:
         names = next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), [])
     except csv.Error as error:
