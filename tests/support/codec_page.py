@@ -29,6 +29,8 @@ and cast only where no value changes.
 | An Avro value whose decimal has more digits than its precision | bad record |
 | Bytes left after an Avro or Protobuf record | bad record |
 | A Protobuf field that is no column | passed over |
+| A Protobuf field that is written in another form than its type has | bad record |
+| A number that a closed enum of Protobuf (proto2) does not have | bad record |
 | An Arrow stream without the mark of its end, in a topic | read: a record is whole, as the log has its length |
 | The same as a file in a landing zone | its rows are read, and it is told as a bad file: it may have been cut off |
 | An Arrow file without a footer, or whose footer tells of other batches | bad record, or bad file |

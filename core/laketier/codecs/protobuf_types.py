@@ -149,6 +149,8 @@ def _nanoseconds(value: Any) -> int:
     if not 0 <= value.nanos < 1_000_000_000:
         raise BadValue(f"a Timestamp has {value.nanos} nanoseconds, and they count from 0 to 999,999,999")
     found: int = value.seconds * 1_000_000_000 + value.nanos
+    if not -(2**63) <= found < 2**63:
+        raise BadValue(f"a Timestamp is {value.seconds} s since 1970, beyond the years 1677 to 2262 of a timestamp[ns]")
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.codecs.decoding import BadValue, Decoded, Decoder, decode_each
+from laketier.codecs.protobuf_misread import misread_check
 from laketier.codecs.protobuf_types import message_columns, message_of
 from laketier.codecs.said import said
 
@@ -49,6 +50,7 @@ def reader_of(
 
     message = message_of(files, name, name)
     columns = message_columns(message, name)
+    refuse_misread = misread_check(message)
     kind = GetMessageClass(message)
     parse = kind.FromString if unframed is None else unframed(kind)
 
@@ -59,6 +61,7 @@ def reader_of(
             raise
         except Exception as error:  # noqa: BLE001 - whatever a library raises on bytes that are no message
             raise BadValue(f"the value is no {name}: {said(error)}") from None
+        refuse_misread(parsed)
         return {column: reader.read(parsed) for column, reader in columns.items()}
 
     return read
