@@ -15,7 +15,7 @@ from laketier.codecs.inference import Given, inferred_csv, inferred_json
 from laketier.codecs.lines import BLOCK_BYTES, read_blocks
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.options import FileFormat, LandingTableOptions
-from laketier.connectors.files.readers import UnreadableFile, bounded_stream, csv_header, unreadable
+from laketier.connectors.files.readers import UnreadableFile, bounded_stream, csv_header, refuse_twice, unreadable
 from laketier.connectors.files.watched import Storage, WatchedFile
 from laketier.kit.parquet_reader import open_parquet
 from laketier.tables.inference import SchemaSet, filled
@@ -27,6 +27,7 @@ def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Sch
     found = file_schema(folder, path, options)
     if found is None:
         raise UnreadableFile("it has no records")
+    refuse_twice(found.names)
     return pa.schema([filled(column) for column in found]) if options.format.is_text else found
 
 

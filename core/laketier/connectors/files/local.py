@@ -23,6 +23,8 @@ _DEEPEST = 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _INODE = 2**63 - 1
+_FIRST_NS, _LAST_NS = -(2**63), 2**63 - 1
+"""What 64 bits count of nanoseconds, as ledgers do: the years 1677 to 2262. Anybody may give a file any time."""
 _LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 """What is wrong with a link itself, and not with the storage."""
 _KINDS = {
@@ -53,7 +55,8 @@ class ListedFile:
     def of(cls, path: str, found: os.stat_result, *, by_link: bool = False) -> ListedFile:
         """Describe a file by the system's status of it."""
         shared = by_link or found.st_nlink > 1
-        return cls(path, found.st_size, found.st_mtime_ns, found.st_ino & _INODE, shared)
+        changed = min(max(found.st_mtime_ns, _FIRST_NS), _LAST_NS)
+        return cls(path, found.st_size, changed, found.st_ino & _INODE, shared)
 
 
 @dataclass

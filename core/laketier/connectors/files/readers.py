@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -93,7 +94,10 @@ class FileReader:
             self.options.max_block_bytes,
             every=self.is_local or size <= _IN_MEMORY,
         )
-        yield from read_row_groups(parquet, some, wanted, min(_rows_of(wanted), limit.batch_rows))
+        for batch in read_row_groups(parquet, some, wanted, min(_rows_of(wanted), limit.batch_rows)):
+            # Parquet's reader takes a text's bytes at their word. The lake refuses them, and nobody's file then.
+            batch.validate(full=True)
+            yield batch
 
     def _arrow(self, file: Any, size: int, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         self._check(ipc_schema(file, size))
@@ -157,6 +161,7 @@ class FileReader:
 
     def _check(self, found: pa.Schema) -> None:
         known = set(self.schema.names)
+        refuse_twice([name for name in found.names if name in known])
         extra = [name for name in found.names if name not in known]
         if extra and self.options.extra_columns is ExtraColumns.FAIL:
             raise UnreadableFile(f"it has columns {shown(str(extra))} that the table has not")
@@ -210,6 +215,13 @@ def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | N
             except ValueError as error:
                 raise UnreadableFile(said(error)) from error
     raise UnreadableFile("it has no header")
+
+
+def refuse_twice(names: Sequence[str]) -> None:
+    """Raise `UnreadableFile` for two columns of one name."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise UnreadableFile(f"it has columns {shown(str(twice))} twice, and nothing says which one counts")
 
 
 def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions) -> Any:
