@@ -28,6 +28,7 @@ from laketier.spi import (
 from laketier_iceberg.clock import storage_time
 from laketier_iceberg.connection import CatalogSettings, sync_embedded
 from laketier_iceberg.data_files import data_files
+from laketier_iceberg.erased import refuse_erased
 from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, EPOCH, PIPELINE, SEQUENCE, WATERMARK, History
 from laketier_iceberg.live_files import refuse_listed
@@ -81,7 +82,10 @@ class IcebergState(TableState):
         return None if current is None else int(current.snapshot_id)
 
     def watermark(self, pipeline: str) -> Watermark | None:
-        return History(self.table.metadata).watermark(pipeline)
+        found = History(self.table.metadata).watermark(pipeline)
+        if found is None:
+            refuse_erased(self.table, pipeline)
+        return found
 
     def pipelines(self) -> Sequence[str]:
         return History(self.table.metadata).pipelines()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
@@ -97,6 +99,48 @@ def test_a_pipeline_whose_property_others_removed_is_not_loaded_again(events: An
     events.round(events.token(2), events.batch(20, 30))
     assert events.ids() == sorted([*range(10), *range(30)])
     pipelines.forget(events.factory, "p")
+    assert TieringRound(events.factory, token=events.token(0)).begin() is Decision.PROCEED
+
+
+def _erase_and_expire(events: Any) -> None:
+    """All properties and all snapshots of laketier, behind the commit of another tool."""
+    table = events.table()
+    with table.transaction() as tx:
+        tx.remove_properties(*list(table.properties))
+    table.append(pa.Table.from_batches([events.batch(90, 91)]))
+    metadata = events.table().metadata
+    old = [each.snapshot_id for each in metadata.snapshots if each.snapshot_id != metadata.current_snapshot_id]
+    events.table().maintenance.expire_snapshots().by_ids(old).commit()
+
+
+def test_a_pipeline_whose_property_and_snapshots_others_removed_is_not_loaded_again(events: Any) -> None:
+    """An older metadata file tells. Pipelines that it does not know, or that were forgotten, are new ones."""
+    _epochs(events, 0, 0, "forgotten")
+    pipelines.forget(events.factory, "forgotten")
+    _epochs(events, 0, 1)
+    _erase_and_expire(events)
+    for epoch in (0, 2):
+        with pytest.raises(RolledBack, match="an older metadata file of the table holds epoch 1 of the pipeline"):
+            TieringRound(events.factory, token=events.token(epoch)).begin()
+    for name in ("new", "forgotten"):
+        assert TieringRound(events.factory, token=events.token(0, name)).begin() is Decision.PROCEED
+    pipelines.adopt(events.factory, "p", run="run", epoch=1)
+    events.round(events.token(2), events.batch(20, 30))
+    assert events.ids() == sorted([*range(10), *range(30), 90])
+    pipelines.forget(events.factory, "p")
+    assert TieringRound(events.factory, token=events.token(0)).begin() is Decision.PROCEED
+
+
+def test_older_metadata_files_that_are_gone_or_damaged_hinder_nothing(events: Any) -> None:
+    """Then nothing tells of the pipeline any more."""
+    _epochs(events, 0, 1)
+    _erase_and_expire(events)
+    for number, entry in enumerate(events.table().metadata.metadata_log):
+        file = Path(entry.metadata_file.removeprefix("file://"))
+        if number % 2:
+            file.unlink()
+        else:
+            file.write_text("{")
     assert TieringRound(events.factory, token=events.token(0)).begin() is Decision.PROCEED
 
 
