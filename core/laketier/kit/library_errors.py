@@ -61,9 +61,24 @@ def as_told(error: BaseException, what: str, *, where: str | None = None) -> Lak
         return error
     if ends_the_process(error):
         raise error
-    told = StorageError(what, where=where, why=f"{type(error).__name__}: {error}")
-    told.__cause__ = error
-    return told
+    found = StorageError(what, where=where, why=told(error))
+    found.__cause__ = error
+    return found
+
+
+def told(error: BaseException) -> str:
+    """The name and the words of an error. One of a library's may fail as it is asked for its words.
+
+    Args:
+        error: What was caught.
+
+    Returns:
+        The text.
+    """
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as failed:  # noqa: BLE001 - whatever its words may raise
+        return f"{type(error).__name__}, whose text can't be made: {type(failed).__name__}"
 
 
 def close_and_tell(close: Callable[[], object], what: str) -> None:
@@ -82,4 +97,4 @@ def close_and_tell(close: Callable[[], object], what: str) -> None:
     except BaseException as error:
         if ends_the_process(error):
             raise
-        log.warning("%s could not be closed: %s", what, redacted(repr(error)))
+        log.warning("%s could not be closed: %s", what, redacted(told(error)))

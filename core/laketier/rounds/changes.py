@@ -24,6 +24,7 @@ OUTDATED = "-U"
 DELETE = "-D"
 CHANGE_TYPES = (*UPSERTS, OUTDATED, DELETE)
 
+_KNOWN = pa.array(CHANGE_TYPES)
 _PENDING_ROWS = 65_536
 _PENDING_BYTES = 32 * 1024 * 1024
 _DELETED = "laketier deleted"
@@ -189,23 +190,49 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def refused_changes(batch: pa.RecordBatch, key: Sequence[str], change_column: str | None) -> dict[int, str]:
+    """The rows, by their place, that are no change of a row: those of no change type, and those with null in the key.
+    For each, why. Raises `IncompatibleData` for a column that can't hold change types."""
+    found: dict[int, str] = {}
+    current = None
+    if change_column is not None and change_column in batch.schema.names:
+        kinds = _as_text(batch.column(change_column), change_column)
+        known = pc.is_in(kinds, value_set=_KNOWN)
+        if not pc.all(known).as_py() and len(kinds):
+            odd = pc.indices_nonzero(pc.invert(known))
+            found = {at: _no_change(change_column, kinds[at].as_py()) for at in odd.to_pylist()}
+        current = pc.fill_null(pc.not_equal(kinds, OUTDATED), True)
+    for name in key:
+        column = batch.column(name)
+        if column.null_count:
+            nulls = column.is_null() if current is None else pc.and_(column.is_null(), current)
+            for at in pc.indices_nonzero(nulls).to_pylist():
+                found.setdefault(at, f"it has null in {name!r}, which is part of the primary key")
+    return found
+
+
+def _no_change(name: str, value: str | None) -> str:
+    return f"column {name!r} has {'null' if value is None else repr(value)}, which is no change type"
+
+
 def _change_types(column: pa.Array, name: str) -> pa.Array:
     """As text. Raises `IncompatibleData` for anything that is not one of them."""
+    kinds = _as_text(column, name)
+    known = pc.is_in(kinds, value_set=_KNOWN)
+    if not pc.all(known).as_py() and len(kinds):
+        odd = kinds.filter(pc.invert(known))[0].as_py()
+        raise IncompatibleData(_no_change(name, odd), fix=f"They are {', '.join(CHANGE_TYPES)}.")
+    return kinds
+
+
+def _as_text(column: pa.Array, name: str) -> pa.Array:
     plain = _plain(column.type)
     if not (pt.is_string(plain) or pt.is_large_string(plain)):
         raise IncompatibleData(
             f"column {name!r} is {column.type}, and is to hold the change types",
             fix=f"It must be text: {', '.join(CHANGE_TYPES)}.",
         )
-    kinds = column if column.type.equals(pa.string()) else column.cast(plain).cast(pa.string())
-    known = pc.is_in(kinds, value_set=pa.array(CHANGE_TYPES))
-    if not pc.all(known).as_py() and len(kinds):
-        odd = kinds.filter(pc.invert(known))[0].as_py()
-        raise IncompatibleData(
-            f"column {name!r} has {'null' if odd is None else repr(odd)}, which is no change type",
-            fix=f"They are {', '.join(CHANGE_TYPES)}.",
-        )
-    return kinds
+    return column if column.type.equals(pa.string()) else column.cast(plain).cast(pa.string())
 
 
 def _mask(rows: pa.ChunkedArray, count: int) -> npt.NDArray[np.bool_]:

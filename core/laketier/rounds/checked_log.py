@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Integral
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from laketier.kit.library_errors import close_and_tell
+from laketier.kit.library_errors import close_and_tell, told
+from laketier.rounds.described import misdescribed
 from laketier.rounds.reused import Kept
 from laketier.spi import (
     BadRecord,
@@ -56,6 +58,9 @@ class CheckedLog(TableLog):
             raise _broken(name, f"`LogTable.table_id` is {table.table_id!r}", "an identity is text, and not empty")
         if not isinstance(table.schema, pa.Schema):
             raise _broken(name, f"`LogTable.schema` is {table.schema!r}, which is no schema of Arrow")
+        what, rule = misdescribed(table)
+        if what is not None:
+            raise _broken(name, f"`LogTable.{what}` is {getattr(table, what)!r:.300}", rule)
         return cls(log, table)
 
     @property
@@ -102,6 +107,8 @@ class CheckedLog(TableLog):
                 raise self._broken(f"`plan` has bucket {split.bucket!r}, which the range has not")
             if type(split.start) is not int or type(split.end) is not int:
                 raise self._broken(f"`plan` has the offsets {split.start!r} to {split.end!r}", "offsets are int")
+            if not isinstance(split.bytes, Integral | None):
+                raise self._broken(f"`plan` has a split of {split.bytes!r:.300} bytes", "the size of a split is int")
             before = last.get(split.bucket)
             so_far = wanted.start.get(split.bucket, 0) if before is None else before.end
             if split.start == so_far:
@@ -109,10 +116,10 @@ class CheckedLog(TableLog):
             elif before is None or not _shares(before, split):
                 self._refuse(split, so_far)
             else:
-                others = parts.setdefault(split.bucket, {_part(before)})
-                if _part(split) in others:
+                others = parts.setdefault(split.bucket, {self._part(before)})
+                if self._part(split) in others:
                     self._refuse(split, so_far)
-                others.add(_part(split))
+                others.add(self._part(split))
             if split.end <= split.start:
                 raise self._broken(
                     f"`plan` has a split from {split.start} to {split.end} of bucket {split.bucket!r}, which is empty"
@@ -130,6 +137,16 @@ class CheckedLog(TableLog):
                     f"`plan` ends at offset {last[bucket].end} of bucket {bucket!r}, and the range at {end}"
                 )
         return planned
+
+    def _part(self, split: LogSplit) -> bytes:
+        """Tells parts of the same offsets apart. A payload has no hash, and goes to its task as a pickle."""
+        try:
+            return pickle.dumps(split.payload)
+        except Exception as error:
+            raise self._broken(
+                f"`plan` has the payload {split.payload!r:.300}, which can't be pickled: {told(error)}",
+                "a payload is a frozen dataclass of the source's module",
+            ) from error
 
     def _refuse(self, split: LogSplit, so_far: int) -> NoReturn:
         lost = split.start > so_far
@@ -173,8 +190,11 @@ class CheckedLog(TableLog):
             yield batch
 
     def _check_bad(self, record: Any, split: LogSplit) -> None:
-        if not isinstance(record.error, str) or not _has_bytes(record) or not isinstance(record.at, int | None):
-            raise self._broken(f"`on_bad_record` got {record!r:.300}", "an error is text, values are bytes, times int")
+        if not _is_record(record):
+            raise self._broken(
+                f"`on_bad_record` got {record!r:.300}",
+                "it gets a BadRecord, whose error is text, its values bytes, its time int",
+            )
         if (
             record.bucket != split.bucket
             or type(record.offset) is not int
@@ -240,14 +260,20 @@ def _shares(before: LogSplit, split: LogSplit) -> bool:
     return same and split.payload is not None and before.payload is not None
 
 
+def _is_record(record: Any) -> bool:
+    said: Any = record if isinstance(record, BadRecord) else None
+    return (
+        said is not None
+        and isinstance(said.error, str)
+        and _has_bytes(said)
+        and isinstance(said.at, int | None)
+        and (said.schema_version is None or is_utf8(said.schema_version))
+    )
+
+
 def _has_bytes(record: BadRecord) -> bool:
     return all(value is None or isinstance(value, bytes) for value in (record.value, record.key))
 
 
 def _identity(record: BadRecord) -> tuple[str, int, bytes | None, bytes | None]:
     return record.bucket, record.offset, record.key, record.value
-
-
-def _part(split: LogSplit) -> bytes:
-    """Tells parts of the same offsets apart. A payload has no hash, and goes to its task as a pickle."""
-    return pickle.dumps(split.payload)

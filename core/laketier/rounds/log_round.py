@@ -121,7 +121,8 @@ class LogRound:
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
             dead_letters = self._pipeline + DEAD_LETTERS
             self._dead = DeadLetterRounds.open(self.config, dead_letters, self.log.table.table_id)
-            check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known)
+            if not self.log.table.primary_key:  # such a table's letters are never replayed
+                check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known)
         self._raise_fence()
         token = self._token(self._pipeline, self._epoch, self._next.source)
         self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))

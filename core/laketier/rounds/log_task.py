@@ -13,6 +13,7 @@ import pyarrow as pa
 from laketier.dead_letters.staging import DeadLetterStaging
 from laketier.kit.library_errors import as_told
 from laketier.rounds.splits import weight_of
+from laketier.rounds.told_changes import without_refused
 from laketier.rounds.upsert import Merge
 from laketier.spi import (
     BadRecord,
@@ -153,4 +154,5 @@ def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:
 
 def _batches(task: LogTask, bad: _BadRecords) -> Iterator[pa.RecordBatch]:
     for split in task.splits:
-        yield from task.log.read(split, on_bad_record=bad.handler())
+        rows = task.log.read(split, on_bad_record=bad.handler())
+        yield from rows if task.merge is None else without_refused(rows, split, task.merge, bad.handler())

@@ -16,9 +16,11 @@ import keyed_lines
 from depth import deep_where
 from keyed_lines import COLUMNS, KeyedLines, config_of
 from laketier.config import LakeConfig
+from laketier.dead_letters.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
+from laketier.dead_letters.records import scan_dead_letters
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import configure, open_lake
-from laketier.rounds import splits, upsert
+from laketier.rounds import OnBadRecordPolicy, splits, upsert
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
 from laketier.spi import ConfigError, IncompatibleData, IncompatibleTable, Overtaken, UnsupportedType
@@ -143,6 +145,32 @@ def test_what_can_not_be_merged_is_told(keyed: KeyedLines) -> None:
     keyed.source.describe(columns={"id": "double", "name": "string", "op": "string"})
     with pytest.raises(UnsupportedType, match="'id' is double, which can't be part of a primary key"):
         keyed.round()
+
+
+def test_a_change_that_is_none_is_a_bad_record_and_stops_nothing(keyed: KeyedLines) -> None:
+    keyed.append(("+I", 1, "a"), ("+I", 2, "b"))
+    for line in ('{"id": 3, "name": "c", "op": "r"}', '{"name": "d", "op": "+I"}'):
+        keyed.source.append_raw(line, bucket=1)
+    keyed.append(("+U", 2, "c"))
+    with pytest.raises(IncompatibleData, match="set on-bad-record to dead-letter or drop"):
+        keyed.round()
+    settings = {"on_bad_record": OnBadRecordPolicy.DEAD_LETTER}
+
+    def crash(name: str) -> None:
+        if name == DEAD_LETTERS_PUBLISHED:
+            raise Killed
+
+    with observed(crash), pytest.raises(Killed):
+        keyed.round(**settings)
+    assert keyed.round(**settings).bad == 2
+    assert keyed.is_exact
+    letters = [each.record for each in scan_dead_letters(keyed.config) or ()]
+    assert all("offsets 0 to 2" in letter.error and (letter.bucket, letter.offset) == ("1", 2) for letter in letters)
+    assert sorted("no change type; it is {'id': 3" in letter.error for letter in letters) == [False, True]
+    keyed.source.append_raw('{"op": null}', bucket=0)
+    keyed.append(("-D", 1, ""))
+    assert keyed.round(on_bad_record=OnBadRecordPolicy.DROP).bad == 1
+    assert keyed.is_exact
 
 
 @pytest.mark.parametrize("key", ["partition-by", "bucket-by"])

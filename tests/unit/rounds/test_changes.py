@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laketier.rounds import changes
-from laketier.rounds.changes import LatestChanges, check_key, matching_keys, without_keys
+from laketier.rounds.changes import LatestChanges, check_key, matching_keys, refused_changes, without_keys
 from laketier.spi import ConfigError, IncompatibleData, UnsupportedType
 
 SCHEMA = pa.schema(
@@ -279,3 +279,20 @@ def test_keys_that_can_not_be_compared_are_refused() -> None:
         check_key(SCHEMA, ())
     with pytest.raises(ConfigError, match="no column 'x'"):
         LatestChanges(SCHEMA, ("k", "x"), None)
+
+
+def test_rows_that_are_no_change_are_found_by_their_place() -> None:
+    batch = pa.record_batch(
+        {
+            "id": [1, None, 3, None, None, 6],
+            "op": pa.array(["+I", "+U", "r", "-U", None, "-D"]).dictionary_encode(),
+        }
+    )
+    assert refused_changes(batch, ("id",), "op") == {
+        1: "it has null in 'id', which is part of the primary key",
+        2: "column 'op' has 'r', which is no change type",
+        4: "column 'op' has null, which is no change type",
+    }
+    assert list(refused_changes(batch, ("id",), None)) == [1, 3, 4], "without change types each row is an upsert"
+    assert refused_changes(batch.slice(5), ("id",), "op") == {}
+    assert refused_changes(batch.slice(0, 0), ("id",), "op") == {}

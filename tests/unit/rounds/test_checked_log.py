@@ -334,3 +334,44 @@ def test_a_replay_takes_no_record_of_which_nothing_was_said(rows: int, told: Any
     log = CheckedLog.of(Said(gives=[batch("id", "text")] * rows, bad=told), "t")
     with pytest.raises(PluginBroken, match=why):
         list(log.decode(LETTERS, on_bad_record=lambda record: None))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"primary_key": "id"}, "a primary key is a tuple"),
+        ({"primary_key": None}, "a primary key is a tuple"),
+        ({"change_column": 5}, "a change column is a name"),
+        ({"former_names": {"id": "text"}}, "former names are a tuple of texts"),
+        ({"former_names": None}, "former names are a tuple of texts"),
+        ({"partition_by": ("id",)}, "partitions are a tuple of PartitionField"),
+        ({"buckets": 5}, "buckets are a BucketSpec"),
+    ],
+)
+def test_a_table_that_is_described_by_other_types_is_not_opened(wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(PluginBroken, match=why):
+        CheckedLog.of(Said(LogTable("t", "id", SCHEMA, **wrong)), "t")
+
+
+@pytest.mark.parametrize("size", ["many", 1.5, float("nan")])
+def test_a_split_of_a_size_that_is_no_number_is_refused(size: Any) -> None:
+    planned = [replace(PLAN[0], bytes=size), *PLAN[1:]]
+    with pytest.raises(PluginBroken, match="the size of a split is int"):
+        CheckedLog.of(Said(planned=planned), "t").plan(WANTED)
+    numpy = [replace(each, bytes=np.int64(5)) for each in PLAN]
+    assert CheckedLog.of(Said(planned=numpy), "t").plan(WANTED) == numpy
+
+
+def test_payloads_that_can_not_travel_are_told() -> None:
+    planned = [split("a", 3, 9, lambda: 1), split("a", 3, 9, lambda: 2), PLAN[1]]
+    with pytest.raises(PluginBroken, match=r"which can't be pickled: .*; a payload is a frozen dataclass"):
+        CheckedLog.of(Said(planned=planned), "t").plan(WANTED)
+
+
+ODD: dict[str, Any] = {"schema_version": 5}
+
+
+@pytest.mark.parametrize("record", [None, {}, replace(GOOD, **ODD), replace(GOOD, schema_version="\ud800")])
+def test_what_is_no_bad_record_is_refused(record: Any) -> None:
+    with pytest.raises(PluginBroken, match=r"`on_bad_record` got .*it gets a BadRecord"):
+        list(CheckedLog.of(Said(bad=[record]), "t").read(PLAN[0], on_bad_record=lambda _: None))

@@ -277,3 +277,22 @@ def test_an_engine_that_closes_begins_nothing_more(wait: bool) -> None:
     assert factory.made == [], "the second task was never begun"
     with pytest.raises(RuntimeError):
         engine.run([ran])
+
+
+class Speechless(Exception):
+    """An error that fails as it is asked for its words."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("there are none")
+
+
+def test_an_error_without_words_is_an_answer_of_its_task() -> None:
+    """Raised again, it would end the job that other tables share."""
+
+    class Failing(ChangeLog):
+        def read(self, split: LogSplit, **_: Any) -> Iterator[pa.RecordBatch]:
+            raise Speechless
+
+    answer = run_log_task(_task(Failing.of()))
+    assert isinstance(answer.error, StorageError)
+    assert "Speechless, whose text can't be made: RuntimeError" in str(answer.error)
