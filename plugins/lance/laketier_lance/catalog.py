@@ -18,6 +18,7 @@ from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AddColumn,
     ConfigError,
+    Conflict,
     Feature,
     IncompatibleTable,
     LakeCatalog,
@@ -46,7 +47,7 @@ from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
 from laketier_lance.properties import set_properties
-from laketier_lance.store_drops import drop_in_store, end_drop
+from laketier_lance.store_drops import drop_in_store, end_drop, take_back_alterations, was_dropped, witness
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
 
@@ -162,10 +163,7 @@ class LanceCatalog(LakeCatalog):
             altered = [field for field, old in zip(wanted, info.schema, strict=True) if not field.equals(old)]
             check_types(pa.schema([*missing, *altered]), dataset.data_storage_version)
             try:
-                if alterations:
-                    dataset.alter_columns(*alterations)
-                if missing:
-                    _add_columns(dataset, missing)
+                self._alter(location, dataset, alterations, missing)
             except lance_errors() as error:
                 if (why := reason(error)).startswith("Not supported"):
                     raise IncompatibleTable("Lance can't change these columns", where=location, why=why) from error
@@ -173,6 +171,20 @@ class LanceCatalog(LakeCatalog):
                 if attempt == _ALTER_ATTEMPTS - 1:
                     raise TableError("the columns could not be changed", where=location, why=why) from error
         return self.load_table(path)
+
+    def _alter(self, location: str, dataset: LanceDataset, alterations: Sequence[Any], missing: list[pa.Field]) -> None:
+        """Raises Lance's errors, and `Conflict` when the table was dropped, in an object store, just before."""
+        before = int(dataset.version)
+        fragments = (fragment.metadata for fragment in dataset.get_fragments())
+        files = (f"{DATA}/{data_path(file)}" for fragment in fragments for file in fragment.files)
+        with witness(location, self._storage, dataset, files) as witnesses:
+            if alterations:
+                dataset.alter_columns(*alterations)
+            if missing:
+                _add_columns(dataset, missing)
+            if was_dropped(location, self._storage, dataset, witnesses, before):
+                take_back_alterations(location, self._storage, dataset, before)
+                raise Conflict("the table was dropped meanwhile", where=location)
 
     def drop_table(self, path: TablePath) -> None:
         location = table_location(self._warehouse, path)

@@ -58,7 +58,7 @@ from laketier_lance.names import DATA, attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path, with_metadata, with_plain_paths
 from laketier_lance.state import LanceTableState, find_commit
-from laketier_lance.store_drops import take_back, was_dropped
+from laketier_lance.store_drops import take_back, was_dropped, witness
 from laketier_lance.table import (
     COMMIT_ID,
     EPOCH,
@@ -125,13 +125,15 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     ) -> LakeCommitResult:
         if not isinstance(state, LanceTableState):
             raise TypeError(f"not a state of this committer: {state!r}")
-        dataset = state.dataset
+        dataset, storage = state.dataset, self._options.storage_options()
         if self._attempted_at is None:
             self._attempted_at = dataset.version
         with ExitStack() as stack:
             with before_effect(self._location):
                 transaction = self._transaction(state, results, watermark)
                 is_in_place = stack.enter_context(pinned_folder(local_versions(self._location)))
+                files = self._files(dataset, results)
+                witnesses = stack.enter_context(witness(self._location, storage, dataset, files))
                 self._refuse_recreated(state)
                 failpoint("publish.before_commit")
             try:
@@ -146,8 +148,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                 # Lance made the folder anew, or wrote into that of the table that was made meanwhile.
                 remove_version(self._location, version, transaction.uuid)
                 raise Conflict("the table was dropped meanwhile", where=self._location)
-            storage, files = self._options.storage_options(), self._files(dataset, results)
-            if was_dropped(self._location, storage, dataset, files):
+            if was_dropped(self._location, storage, dataset, witnesses, dataset.version):
                 take_back(self._location, storage, version, transaction.uuid)
                 raise Conflict("the table was dropped meanwhile", where=self._location)
         failpoint("publish.between_commit_and_fsync")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from laketier.kit.local_store import files_below
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier_lance.durable import TRANSACTIONS
-from laketier_lance.location import BRANCHES, FOLDERS, PROBE, SIGN, local_path
+from laketier_lance.location import BRANCHES, FOLDERS, PROBE, SIGN, WITNESS, local_path
 from laketier_lance.names import DATA, attempt_of
 
 PLAIN = (DATA, BRANCHES)
@@ -59,7 +59,7 @@ def has_sign(location: str, storage: Mapping[str, str]) -> bool:
 
 
 def _may_be_left(path: str) -> bool:
-    if path in (PROBE, SIGN):
+    if path in (PROBE, SIGN) or path.startswith(WITNESS):
         return True
     *folders, name = path.split("/")
     if not _HIDDEN.isdisjoint(folders):

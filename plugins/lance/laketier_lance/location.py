@@ -27,6 +27,9 @@ PROBE = "_laketier/clock"
 SIGN = "_laketier/dropped"
 """The object in a store that says that a drop is under way, or was cut off."""
 
+WITNESS = "_laketier/witness-"
+"""Begins the name of an object in a store by which a commit to a table without rows sees that it was dropped."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _REMEMBERED = 1024

@@ -4,6 +4,7 @@ it and a round never bury each other's metadata, and whoever comes second looks 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ from laketier.kit.pinned_folder import pinned_folder
 from laketier.spi import Conflict, SetProperty, TableError, TableInfo, TablePath
 from laketier_lance.dataset import lance_errors, open_dataset, reason
 from laketier_lance.durable import local_versions, make_durable, remove_version
+from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
-from laketier_lance.private import with_metadata, with_plain_paths
+from laketier_lance.private import data_path, with_metadata, with_plain_paths
 from laketier_lance.state import erased_in
+from laketier_lance.store_drops import take_back, was_dropped, witness
 from laketier_lance.table import DESCRIPTOR, ERASED, descriptor_metadata, metadata_of, owned, table_info
 
 if TYPE_CHECKING:
@@ -27,11 +30,12 @@ def set_properties(path: TablePath, location: str, options: LanceOptions, change
     `TableError`."""
     from lance.commit import CommitConflictError
 
-    why = ""
-    open_dataset(location, options.storage_options())  # there is none: told as such, and not as dropped meanwhile
+    why, storage = "", options.storage_options()
+    open_dataset(location, storage)  # there is none: told as such, and not as dropped meanwhile
     for _ in range(_ATTEMPTS):
-        with pinned_folder(local_versions(location)) as is_in_place:
-            dataset = open_dataset(location, options.storage_options())
+        with ExitStack() as stack:
+            is_in_place = stack.enter_context(pinned_folder(local_versions(location)))
+            dataset = open_dataset(location, storage)
             info = table_info(path, dataset, location)
             properties = dict(info.descriptor.properties)
             for change in changes:
@@ -39,6 +43,10 @@ def set_properties(path: TablePath, location: str, options: LanceOptions, change
             if properties == info.descriptor.properties:  # also who made the change may have been killed then
                 make_durable(location, dataset.version)
                 return
+            files = (data_path(file) for each in dataset.get_fragments() for file in each.metadata.files)
+            named = (f"{DATA}/{name}" for name in files)
+            witnesses = stack.enter_context(witness(location, storage, dataset, named))
+            before = dataset.version
             try:
                 version, transaction = _commit(dataset, info, properties, options)
             except CommitConflictError as error:
@@ -48,6 +56,9 @@ def set_properties(path: TablePath, location: str, options: LanceOptions, change
                 raise TableError("the properties could not be changed", where=location, why=reason(error)) from error
             if not is_in_place():
                 remove_version(location, version, transaction)
+                raise Conflict("the table was dropped meanwhile", where=location)
+            if was_dropped(location, storage, dataset, witnesses, before):
+                take_back(location, storage, version, transaction)
                 raise Conflict("the table was dropped meanwhile", where=location)
         make_durable(location, version)
         return

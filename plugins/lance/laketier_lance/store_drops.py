@@ -3,26 +3,37 @@
 A sign is put first, then the manifests go, the newest last, then all the rest, and the sign. So a reader finds the
 whole dataset or none. Who finds the sign without manifests knows that a drop was cut off, and that the rows which are
 left are no lost dataset's: a drop that is asked for again, or the next create, ends it.
+
+Whoever commits looks afterwards whether a drop came before: by a file of rows that it would have taken away, or where
+the table has no rows by an object that is put for that.
 """
 
 from __future__ import annotations
 
+import logging
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from laketier.spi import SnapshotNotFound, TableError, TableNotFound
+from laketier.spi import Conflict, SnapshotNotFound, TableError, TableNotFound
 from laketier_lance.dataset import lance_errors, open_dataset, read_transaction, reason, unreadable
 from laketier_lance.durable import TRANSACTIONS, VERSIONS, manifest_names
 from laketier_lance.latest import manifest_number
 from laketier_lance.leftovers import has_sign
-from laketier_lance.location import SIGN, local_path
+from laketier_lance.location import SIGN, WITNESS, local_path
+from laketier_lance.names import DATA
+from laketier_lance.private import data_path
 from laketier_lance.table import TABLE_UUID, metadata_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.file import LanceFileSession
+
+log = logging.getLogger(__name__)
 
 _REQUESTS = 16
 
@@ -59,20 +70,59 @@ def end_drop(location: str, storage: Mapping[str, str]) -> bool:
     return True
 
 
-def was_dropped(location: str, storage: Mapping[str, str], dataset: LanceDataset, files: Iterable[str]) -> bool:
-    """Whether the table went away under a commit onto ``dataset``, in an object store: a key can be put where there is
-    no table. ``files`` are those of its rows. Raises `LaketierError` where that can't be found out."""
+@contextmanager
+def witness(
+    location: str, storage: Mapping[str, str], dataset: LanceDataset, files: Iterable[str]
+) -> Iterator[Sequence[str]]:
+    """What a drop takes away that comes before a commit onto ``dataset``: one of ``files``, those of its rows; where it
+    has none, in an object store, an object that is there for as long as the block. Raises `Conflict` where the table
+    is gone or another one by now, and `LaketierError` where that can't be found out."""
+    some = list(islice(files, 1))
+    if some or local_path(location) is not None:
+        yield some
+        return
+    session, name = _session(location, storage), f"{WITNESS}{uuid4().hex}"
+    try:
+        with tempfile.NamedTemporaryFile() as empty:
+            session.upload_file(empty.name, name)
+    except lance_errors() as error:
+        raise unreadable(location, error) from error
+    try:
+        # It tells of drops from here on.
+        if _table_at(location, storage) != metadata_of(dataset).get(TABLE_UUID):
+            raise Conflict("the table was dropped and made anew meanwhile", where=location)
+        yield [name]
+    finally:
+        try:
+            session.delete_file(name)
+        except lance_errors() as error:
+            log.debug("%s is left in %s: %s", name, location, error)
+
+
+def _table_at(location: str, storage: Mapping[str, str]) -> bytes | None:
+    """The identity that laketier gave the table there. Raises `Conflict` where there is none."""
+    try:
+        return metadata_of(open_dataset(location, storage)).get(TABLE_UUID)
+    except TableNotFound as error:
+        raise Conflict("the table was dropped meanwhile", where=location) from error
+
+
+def was_dropped(
+    location: str, storage: Mapping[str, str], dataset: LanceDataset, witnesses: Sequence[str], version: int
+) -> bool:
+    """Whether the table went away under a commit onto ``version`` of ``dataset``, in an object store: a key can be put
+    where there is no table. ``witnesses``: as `witness` gives them. Raises `LaketierError` where that can't be found
+    out."""
     if local_path(location) is not None:
         return False
     try:
-        before = open_dataset(location, storage, dataset.version)
+        before = open_dataset(location, storage, version)
         return metadata_of(before).get(TABLE_UUID) != metadata_of(dataset).get(TABLE_UUID)
     except (SnapshotNotFound, TableNotFound):
-        # Others may have cleaned that version up. A drop takes the rows, too; a table without any has none to lose.
+        # Others may have cleaned that version up. A drop takes the witness, too.
         session = _session(location, storage)
         try:
-            some = next(iter(files), None)
-            return session.contains(SIGN) or (some is not None and not session.contains(some))
+            return session.contains(SIGN) or not all(session.contains(name) for name in witnesses)
         except lance_errors() as error:
             raise unreadable(location, error) from error
 
@@ -90,12 +140,38 @@ def take_back(location: str, storage: Mapping[str, str], version: int, transacti
         _delete(session, [f"{VERSIONS}/{name}" for name in names])
         _delete(session, [f"{TRANSACTIONS}/{version - 1}-{transaction}.txn"])
     except lance_errors() as error:
-        raise TableError(
-            "a version that was committed onto a dropped table could not be taken back",
-            where=location,
-            why=reason(error),
-            fix="Drop the table once more.",
-        ) from error
+        raise _not_taken_back(location, error) from error
+
+
+def take_back_alterations(location: str, storage: Mapping[str, str], dataset: LanceDataset, after: int) -> None:
+    """Delete the versions behind ``after`` that alterations of ``dataset`` put in the place of a dropped table, and the
+    files of their columns. Raises `LaketierError`."""
+    session = _session(location, storage)
+    for version in range(after + 1, int(dataset.version) + 1):
+        try:
+            committed = open_dataset(location, storage, version)
+        except (SnapshotNotFound, TableNotFound):
+            continue
+        if metadata_of(committed).get(TABLE_UUID) != metadata_of(dataset).get(TABLE_UUID):
+            continue
+        made = read_transaction(committed, version)
+        fragments = (fragment.metadata for fragment in committed.get_fragments())
+        files = [f"{DATA}/{data_path(file)}" for fragment in fragments for file in fragment.files]
+        if made is not None:
+            take_back(location, storage, version, made.uuid)
+        try:
+            _delete(session, files)
+        except lance_errors() as error:
+            raise _not_taken_back(location, error) from error
+
+
+def _not_taken_back(location: str, error: BaseException) -> TableError:
+    return TableError(
+        "a version that was committed onto a dropped table could not be taken back",
+        where=location,
+        why=reason(error),
+        fix="Drop the table once more.",
+    )
 
 
 def _session(location: str, storage: Mapping[str, str]) -> LanceFileSession:

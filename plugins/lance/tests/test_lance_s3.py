@@ -16,14 +16,18 @@ from lance.file import LanceFileSession
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
+    AddColumn,
     Collected,
     Conflict,
     CorruptTable,
     Decision,
     IncompatibleTable,
     LakeStorageConfig,
+    LaketierError,
     Passthrough,
+    RenameColumn,
     ScanRequest,
+    SetProperty,
     SnapshotNotFound,
     StagedFileLost,
     TableDescriptor,
@@ -31,13 +35,14 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
     Token,
+    WidenColumn,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
 )
 from laketier.tiering import TieringRound
 from laketier_conformance.stores.atomic import OneAtATime, server
-from laketier_lance import store_drops
+from laketier_lance import properties, store_drops
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
 
@@ -94,6 +99,7 @@ def storage(bucket, storage_options):
 
 
 PATH = TablePath("db", "t")
+REFUSED = r"the table was dropped|there is no Lance dataset|could not be changed|column 'n'"
 
 
 def rows(*ids):
@@ -250,6 +256,93 @@ def test_what_is_committed_onto_a_dropped_table_is_taken_back(storage, bucket, m
         committer.publish(state, staged, None)
     if made:
         assert catalog.load_table(PATH).table_uuid == there[0].table_uuid
+        assert read(storage) == []
+    else:
+        assert [each.key for each in bucket.objects.all()] == []
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["dropped", "recreated"])
+def test_a_round_without_rows_onto_an_empty_table_that_is_dropped_is_no_round(storage, bucket, made):
+    """Neither acknowledged, nor newer than the table that others made meanwhile."""
+    catalog = storage.catalog()
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    for epoch in range(2):
+        TieringRound(factory, token=Token("p", "r", epoch)).commit([])
+    assert [each.key for each in bucket.objects.all() if "witness" in each.key] == []
+    committer = TieringRound(factory, token=Token("p", "r", 2))._committer
+    state, there = committer.open(), []
+
+    def drop(point):
+        if point == "publish.before_commit":
+            catalog.drop_table(PATH)
+            if made:
+                there.append(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+
+    with failpoints.observed(drop), pytest.raises(Conflict, match="dropped meanwhile"):
+        committer.publish(state, [], None)
+    if made:
+        assert catalog.load_table(PATH).table_uuid == there[0].table_uuid
+    else:
+        assert [each.key for each in bucket.objects.all()] == []
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["dropped", "recreated"])
+@pytest.mark.parametrize(
+    ("kind", "rows", "when"),
+    [
+        ("property", True, "committed"),
+        ("property", False, "committed"),
+        ("property", False, "looked"),
+        ("added", True, "committed"),
+        ("renamed", False, "committed"),
+        ("widened", True, "committed"),
+        ("widened", False, "looked"),
+    ],
+)
+def test_an_alteration_of_a_table_that_is_dropped_is_taken_back(storage, bucket, monkeypatch, when, made, rows, kind):
+    """A key can be put where there is no table: the alteration would be acknowledged, and bring a table back without
+    its rows, or bury that of others."""
+    catalog = storage.catalog()
+    schema = SCHEMA.append(pa.field("n", pa.int32()))
+    info = catalog.create_table(PATH, TableDescriptor(schema))
+    if rows:
+        factory = storage.tiering_factory(info)
+        writer = factory.create_writer(WriterInitContext(new_attempt_id()))
+        writer.write(pa.RecordBatch.from_pylist([{"id": 1, "v": [1, 1], "n": 1}], schema=schema))
+        TieringRound(factory, token=Token("p", "r", 0)).commit([writer.complete()])
+    changes = {
+        "property": SetProperty("a", "b", None),
+        "added": AddColumn(pa.field("more", pa.string())),
+        "renamed": RenameColumn("n", "m"),
+        "widened": WidenColumn("n", pa.int64()),
+    }
+    there = []
+
+    def drop():
+        if not there:
+            catalog.drop_table(PATH)
+            there.append(catalog.create_table(PATH, TableDescriptor(SCHEMA)) if made else None)
+
+    def dropping(change):
+        def late(*args, **options):
+            drop()
+            return change(*args, **options)
+
+        return late
+
+    with monkeypatch.context() as meanwhile:
+        if when == "looked":
+            meanwhile.setattr(store_drops, "islice", dropping(store_drops.islice))
+        else:
+            meanwhile.setattr(properties, "_commit", dropping(properties._commit))
+            for name in ("alter_columns", "add_columns"):
+                meanwhile.setattr(lance.LanceDataset, name, dropping(getattr(lance.LanceDataset, name)))
+        with pytest.raises(LaketierError, match=REFUSED):
+            catalog.alter_table(PATH, [changes[kind]])
+    assert there
+    if made:
+        assert catalog.load_table(PATH).table_uuid == there[0].table_uuid
+        assert catalog.load_table(PATH).schema == SCHEMA
         assert read(storage) == []
     else:
         assert [each.key for each in bucket.objects.all()] == []
