@@ -48,7 +48,7 @@ from laketier.spi import (
 )
 from laketier.tables import changed, trusted
 from laketier.tiering import TieringRound, pipelines
-from laketier.tiering.committed import committed_offsets
+from laketier.tiering.committed import committed_offsets, refuse_read_by_another
 from laketier.tiering.open_files import refuse_open_files
 
 _ENDS = "the tasks of this engine end with their round"
@@ -111,6 +111,8 @@ class LogRound:
             refuse_open_files(factory, where=str(self.config.table), why=_ENDS)
         watermark = pipelines.show(state, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
+        if watermark is None:
+            refuse_read_by_another(state, self._pipeline, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
         if self._next.wanted.is_empty and not self._next.skipped:
             return ()

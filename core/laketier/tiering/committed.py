@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from laketier.spi import LogOffsets, LogTable, TableChanged, Watermark, WatermarkLost
+from laketier.spi import LogOffsets, LogTable, TableChanged, TableState, Token, TokenMismatch, Watermark, WatermarkLost
+from laketier.tiering import pipelines
 
 
 def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: str) -> LogOffsets | None:
@@ -27,3 +28,29 @@ def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: st
             "rows.",
         )
     return LogOffsets.from_text(token.source.end)
+
+
+def refuse_read_by_another(state: TableState, pipeline: str, table: LogTable, *, where: str) -> None:
+    """Before a pipeline's first round: raises `TokenMismatch` where the lake table has rows of the very same log by
+    another pipeline. That is this one under the name that its service, or its source, had before, and would read all
+    rows a second time."""
+    if table.primary_key or table.table_id == table.name:
+        return  # merged by key they are there once; and by a name alone a log is not known
+    for each in pipelines.known(state) or ():
+        token = None if each.watermark is None or each.watermark.forgotten else each.watermark.token
+        if token is None or token.run != table.table_id or not _reads_a_log(token):
+            continue
+        raise TokenMismatch(
+            f"the lake table has the rows of the source's table {table.name!r} already, by the pipeline "
+            f"{token.pipeline!r}, and {pipeline!r} would read them a second time",
+            where=where,
+            why="a pipeline is called as its service, its source and the source's table are, and one of these names is "
+            "another one now",
+            fix="Set the names back, or choose another target. To read all rows anew into a table without them: "
+            f"`laketier pipeline forget -p {token.pipeline}`.",
+        )
+
+
+def _reads_a_log(token: Token) -> bool:
+    """Not so a replay, which counts dead letters."""
+    return token.source is not None and token.source.end.startswith("{")

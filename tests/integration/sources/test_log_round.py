@@ -18,7 +18,16 @@ from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogRoundSetting
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service import failpoints
 from laketier.service.schedule import is_retryable
-from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
+from laketier.spi import (
+    Fenced,
+    IncompatibleData,
+    OffsetsExpired,
+    ScanRequest,
+    Stale,
+    TableChanged,
+    TableLog,
+    TokenMismatch,
+)
 from laketier.tables.scan import scan
 from laketier.tiering import RoundOutcome, pipelines
 from laketier_verification.lines import LinesTable
@@ -185,6 +194,33 @@ def test_a_source_that_was_made_anew_is_told_apart(tiered: Tiered) -> None:
     with pytest.raises(TableChanged, match="recreated"):
         tiered.round()
     assert tiered.ids() == [1]
+
+
+def test_a_pipeline_that_got_another_name_does_not_read_all_again(tiered: Tiered) -> None:
+    """Whoever gives a service or a source another name in the file gives its pipelines others."""
+    tiered.source.append(1, 2)
+    tiered.round()
+    renamed = replace(tiered, config=replace(tiered.config, pipeline="other.name"))
+    with pytest.raises(TokenMismatch, match=r"already, by the pipeline 'tests\.lines\.t'") as refused:
+        renamed.round()
+    assert "pipeline forget -p tests.lines.t" in str(refused.value)
+    assert tiered.ids() == [1, 2]
+    tiered.source.append(3)
+    tiered.round()
+    lake = open_lake(tiered.config)
+    pipelines.forget(lake.tiering_factory(lake.load_table()), "tests.lines.t")
+    renamed.round()
+    assert tiered.ids() == [1, 1, 2, 2, 3, 3], "who says so reads it again"
+    renamed.round()
+
+
+def test_another_log_goes_into_the_same_table(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.round()
+    other = LinesTable(tiered.source.root, "u").create()
+    other.append(2)
+    replace(tiered, source=other, config=replace(tiered.config, pipeline="u")).round()
+    assert tiered.ids() == [1, 2]
 
 
 def test_a_new_column_of_the_source_comes_into_the_lake(tiered: Tiered) -> None:
