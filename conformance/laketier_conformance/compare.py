@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from laketier.cli.pages import page
 from laketier.cli.shown import say
+from laketier.registry.pages import page
 from laketier.spi import DeliveryLevel
 from laketier_conformance.manifest import expected_tests
 from laketier_conformance.proof import REPORT

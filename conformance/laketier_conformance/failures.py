@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from laketier.cli.pages import page
+from laketier.registry.pages import page
 from laketier_conformance.expect import told
 from laketier_conformance.rules import rule_of
 from laketier_conformance.words import plainly

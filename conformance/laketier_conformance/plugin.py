@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from laketier_conformance import frozen, started
+from laketier_conformance import frozen, outlived, started
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +98,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     # Of `laketier conformance`: the test that has begun is written there, for who sees the process end without a word.
     group.addoption("--lake-underway", metavar="FILE", help=argparse.SUPPRESS)
+    group.addoption("--lake-command", metavar="PID", type=int, help=argparse.SUPPRESS)
     group.addoption(
         "--lake-seed",
         metavar="N",
@@ -125,6 +126,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--lake-commits: at least {LEAST_COMMITS}, or the verdict says too much")
     if config.getoption("lake_steps") < 0 or config.getoption("lake_seed") < 0:
         raise pytest.UsageError("--lake-steps and --lake-seed: a number from 0 on")
+    if config.getoption("lake_command") is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        outlived.end_with(config.getoption("lake_command"))
     _endpoint(config)
     if config.getoption("lake_format") is not None:
         if not __debug__:

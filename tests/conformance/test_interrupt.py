@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conformance_runs import FEATHER, HERE, offered
 
 
@@ -62,6 +64,26 @@ def test_who_ends_the_command_ends_its_tests(tmp_path: Path) -> None:
     done = asked(tmp_path, TERMINATED, str(report))
     assert done.returncode == 143, done.stdout + done.stderr
     assert json.loads(report.read_text())["verdict"] == "fail"
+
+
+KILLED = """
+import os, signal, time
+
+def pytest_runtest_call(item):
+    os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
+
+def pytest_unconfigure():
+    open("ended", "w").close()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
+def test_who_kills_the_command_ends_its_tests(tmp_path: Path) -> None:
+    """The pipes of its output end with the last process that has them."""
+    done = asked(tmp_path, KILLED, str(tmp_path / "report.json"))
+    assert done.returncode == -9
+    assert (tmp_path / "ended").exists()
 
 
 NO_FOLDER = """

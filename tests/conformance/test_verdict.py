@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from conformance_runs import FEATHER, HERE, Run, offered, suite_in
-from laketier.cli import pages
+from laketier.registry import pages
 from laketier.spi import FULL, Feature, PluginError, UnknownOutcome, unsupported
 from laketier_conformance import failures
 from laketier_conformance.failures import SAYS, again

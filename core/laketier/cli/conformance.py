@@ -57,7 +57,7 @@ def conformance(
         raise ConfigError("the conformance suite needs pytest", fix="Install laketier's extra `conformance`.")
     # By name, as plugins may not be loaded by themselves (PYTEST_DISABLE_PLUGIN_AUTOLOAD).
     command = [sys.executable, "-m", "pytest", "-p", "laketier_conformance", "--pyargs", "laketier_conformance"]
-    command.append(f"--lake-format={format}")
+    command += [f"--lake-format={format}", f"--lake-command={os.getpid()}"]
     with TemporaryDirectory(prefix="laketier-conformance-") as folder:
         # A process that a plugin ended, or that was asked for a list only, ends with 0 as well.
         written = _named(report or Path(folder, "report.json"), format)

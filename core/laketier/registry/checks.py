@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from laketier.registry.groups import FORMATS, PROJECT, InstalledPlugin, PluginGroup
+from laketier.registry.pages import page
 from laketier.spi import DeliveryLevel, Feature, PluginBroken, SpiVersionMismatch, Support
 from laketier.spi.versions import UNDECLARED
 
@@ -60,7 +61,7 @@ def _change(offer: InstalledPlugin, version: int) -> str:
         return f"Upgrade laketier: `pip install --upgrade {PROJECT}`; or install an older {offer.distribution}."
     return (
         f'Upgrade the plugin: `pip install --upgrade {offer.distribution}`. Its author follows "Versions" in '
-        f"{offer.group.guide}, and then sets `spi_version = {versions[-1]}` in the plugin's class."
+        f"{page(offer.group.guide)}, and then sets `spi_version = {versions[-1]}` in the plugin's class."
     )
 
 
@@ -88,7 +89,7 @@ def of_another_version(offer: InstalledPlugin, lacking: str) -> SpiVersionMismat
         where=offer.module,
         why=f"it uses names that this laketier does not have: {lacking}",
         fix=f"Upgrade whichever is older: `pip install --upgrade {offer.distribution}`, or "
-        f'`pip install --upgrade {PROJECT}`. Its author follows "Versions" in {group.guide}.',
+        f'`pip install --upgrade {PROJECT}`. Its author follows "Versions" in {page(group.guide)}.',
     )
 
 
@@ -118,7 +119,7 @@ def broken(offer: InstalledPlugin, why: str) -> PluginBroken:
         where=offer.module,
         why=why,
         fix=f"Reinstall it with what it needs: `pip install --force-reinstall {what}`. Its author looks at "
-        f"`python -c 'import {offer.module.partition(':')[0]}'` and at {offer.group.guide}.",
+        f"`python -c 'import {offer.module.partition(':')[0]}'` and at {page(offer.group.guide)}.",
     )
 
 

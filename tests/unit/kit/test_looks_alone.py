@@ -50,7 +50,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "written.exists": "a report that was not written",
         "underway.exists": "a note in a folder of the command's own",
     },
-    "core/laketier/cli/pages.py": {
+    "core/laketier/registry/pages.py": {
         "_CHECKOUT.joinpath(name).is_file": "which of two texts tells people where a page is",
         "_DOCUMENTS.joinpath(name).is_file": "which of two texts tells people where a page is",
     },

@@ -11,8 +11,8 @@ import typer
 from laketier.cli.lakes import Json
 from laketier.cli.new_plugin.distribution import ABOUT, Kind, write_distribution
 from laketier.cli.new_plugin.names import names_of
-from laketier.cli.pages import GUIDE, page
 from laketier.cli.shown import print_json, say
+from laketier.registry.pages import GUIDE, page
 
 EPILOG = "Example: [bold]laketier new-plugin acme --kind database[/]"
 
