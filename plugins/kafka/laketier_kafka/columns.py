@@ -18,6 +18,8 @@ _HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.
 _SET_BY_PRODUCERS = ("headers", "timestamp")
 _FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999, in ms."""
+_NONE = -1
+"""What Kafka's protocol has for a record without a time."""
 _NO_TIME = "is no time of the years 1 to 9999"
 _TYPES = {
     "key": pa.binary(),
@@ -87,12 +89,12 @@ def _search(what: str, name: str, messages: Sequence[Any], first: int, found: di
 
 
 def timestamp_of(message: Any) -> int | None:
-    """Ms since the epoch, UTC; None where the broker keeps none."""
+    """Ms since the epoch, UTC; None where the broker keeps none, or the record says by -1 that it has none."""
     from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
     at: int
     kind, at = message.timestamp()
-    return None if kind == TIMESTAMP_NOT_AVAILABLE else at
+    return None if kind == TIMESTAMP_NOT_AVAILABLE or at == _NONE else at
 
 
 @dataclass(frozen=True)

@@ -277,3 +277,12 @@ def test_many_records_of_all_shapes(broker: KafkaBroker, topic: str) -> None:
     options = {**json_options(id="int64", s="string", n="struct<x: list<double>>"), "split-offsets": 3_000}
     found = read(source_at(broker.bootstrap).open(topic, options)).to_pylist()
     assert found == rows[0::2] + rows[1::2]
+
+
+def test_a_record_without_a_time_has_none(broker: KafkaBroker, topic: str) -> None:
+    """It says so by -1, and was a moment before 1970."""
+    produce(broker.bootstrap, topic, [{"value": b'{"id":1}', "timestamp": -1}, {"value": b"{", "timestamp": -1}])
+    log = source_at(broker.bootstrap).open(topic, {**json_options(id="int64"), "include-timestamp": "true"})
+    rows, bad = read_with_bad(log)
+    assert rows == [{"id": 1, "_timestamp": None}]
+    assert [record.at for record in bad] == [None]
