@@ -140,14 +140,26 @@ class DeltaTableState(TableState):
         if pipeline == COLLECTOR:  # asked of each round; a round whose files were collected is refused by itself
             return
         lost = lost_round(self.records, self.log, pipeline, self.version)
-        if lost is not None:
+        if lost is None:
+            return
+        epoch, version = lost.token.epoch, lost.snapshot_id
+        if version is not None and self.log.entry(version) is not None:
             raise RolledBack(
-                f"the table forgot the pipeline, whose epoch {lost.token.epoch} was to be version {lost.snapshot_id}",
+                f"the table forgot the pipeline, whose epoch {epoch} is version {version}",
                 where=f"{self.location.uri}, pipeline {pipeline}",
                 why=f"{RETENTION} is, or was, set, so that a checkpoint left the pipeline's transactions out",
                 fix="Check which epochs are in the table, then run `laketier pipeline adopt`. If none of its rows are "
                 "there, run `laketier pipeline forget`.",
             )
+        raise RolledBack(
+            f"whether the pipeline's epoch {epoch}, which was to be version {version}, is in the table can't be told",
+            where=f"{self.location.uri}, pipeline {pipeline}",
+            why="the log entry of that version was cleaned up, and the table has no transactions of the pipeline: the "
+            f"round never landed, or {RETENTION} is, or was, set, and a checkpoint left them out",
+            fix="Look for its rows in the table. If none of them are there, as the round never landed, run `laketier "
+            "pipeline forget`, and the pipeline is a new one; otherwise find out which epoch they end with, and run "
+            "`laketier pipeline adopt`.",
+        )
 
     def pipelines(self) -> Sequence[str]:
         return self.records.pipelines()
