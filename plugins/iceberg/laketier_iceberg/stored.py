@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import zlib
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from sqlalchemy import Select
 
 DAMAGE = (ValueError, EOFError, zlib.error, RecursionError)
 """What reading a metadata file raises, beside `OSError`, that is cut short, or is not what its name says."""
@@ -32,20 +34,30 @@ def metadata_files(catalog: Catalog) -> Mapping[tuple[str, ...], str] | None:
 def metadata_file(catalog: Catalog, name: tuple[str, ...]) -> str | None:
     """The location of a table's current metadata file; None where the catalog does not say. ``name``: its namespace
     and its own."""
-    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-    from sqlalchemy import select
-    from sqlalchemy.orm import Session
+    from pyiceberg.catalog.sql import SqlCatalog
 
     if not isinstance(catalog, SqlCatalog):
         return None
-    with Session(catalog.engine) as session:
-        return session.scalar(
-            select(IcebergTables.metadata_location).where(
-                IcebergTables.catalog_name == catalog.name,
-                IcebergTables.table_namespace == ".".join(name[:-1]),
-                IcebergTables.table_name == name[-1],
-            )
+    with catalog.engine.connect() as connection:
+        location: str | None = connection.scalar(
+            _of_one_table(), {"catalog": catalog.name, "namespace": ".".join(name[:-1]), "table": name[-1]}
         )
+    return location
+
+
+@functools.cache
+def _of_one_table() -> Select[str | None]:
+    """The question for a table's metadata file. A round asks it several times, and to make it takes longer than to
+    ask it, as does a session of SQLAlchemy's."""
+    from pyiceberg.catalog.sql import IcebergTables
+    from sqlalchemy import bindparam, select
+
+    columns = IcebergTables.__table__.c
+    return select(columns.metadata_location).where(
+        columns.catalog_name == bindparam("catalog"),
+        columns.table_namespace == bindparam("namespace"),
+        columns.table_name == bindparam("table"),
+    )
 
 
 def document(catalog: Catalog, location: str) -> dict[str, Any]:
