@@ -109,6 +109,14 @@ class ShortLives:
         name = f"db.short_{next(_names)}"
         try:
             table = under.create(name=name, properties=properties)
+        except (AssertionError, HarnessFailed):
+            raise
+        except LaketierError as error:
+            self._is_not_there(name, f"a table under {told_of} is refused: {told(error)}")
+            return error
+        except Exception as error:
+            raise AssertionError(f"a table under {told_of}: expected it, or a refusal, found {told(error)}") from error
+        try:
             factory = table.factory
             TieringRound(factory, token=token(0), policy=QUICK).begin()
         except (AssertionError, HarnessFailed):
@@ -116,7 +124,7 @@ class ShortLives:
         except LaketierError as error:
             return error
         except Exception as error:
-            raise AssertionError(f"a table under {told_of}: expected it, or a refusal, found {told(error)}") from error
+            raise AssertionError(f"a round under {told_of}: expected it, or a refusal, found {told(error)}") from error
         with _well(f"a round under {told_of}, which no driver refused"):
             begun = self._latest(table)
             messages = [table.stage(ids, index, factory) for index, ids in enumerate(FIRST)]
@@ -146,6 +154,12 @@ class ShortLives:
             with _well(f"a drop under {told_of}"):
                 under.storage.catalog().drop_table(table.path)
         return None
+
+    def _is_not_there(self, name: str, doing: str) -> None:
+        """Whoever was refused may ask again under other settings, and gets the table that he asks for."""
+        with _well(f"{doing}, and the tables are listed"):
+            listed = [str(path) for path in self._usual.storage.catalog().list_tables()]
+        assert name not in listed, f"{doing}. Expected that it is not there, and it is listed"
 
     def _has_its_past(self, table: Table, first: int | None, versions: tuple[int, int], told_of: str) -> None:
         """The snapshot of the first round, and what each of the two appended. Settings may let them end. Nothing is

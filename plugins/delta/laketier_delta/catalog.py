@@ -184,6 +184,12 @@ class DeltaCatalog(LakeCatalog):
         if RETENTION in descriptor.properties and not self._options.accept_transaction_retention:
             raise UnsafeTable(f"{RETENTION} would make the table forget its pipelines", fix="Leave it out.")
         check_properties(descriptor.properties)
+        own = sorted({BUCKETS_PROPERTY, PRIMARY_KEY_PROPERTY} & descriptor.properties.keys())
+        if own:  # they say how the table is laid out, in words that nobody has checked
+            raise IncompatibleTable(
+                f"the table properties {', '.join(own)} are laketier's own",
+                fix="Leave them out: lake.bucket-by and the primary key say it.",
+            )
         schema = delta_schema(descriptor.schema)
         _check_partitions(descriptor, schema)
         if descriptor.buckets:

@@ -253,6 +253,15 @@ def test_the_log_says_what_laketier_set(lake):
     assert json.loads(metadata["configuration"]["laketier.buckets"])["count"] == 4
 
 
+@pytest.mark.parametrize("name", ["laketier.buckets", "laketier.primary-key"])
+def test_a_new_table_has_no_property_of_laketiers_own(lake, name):
+    """It was made, called damaged, and stayed."""
+    with pytest.raises(IncompatibleTable, match=name) as refusal:
+        lake.create(**{name: "x"})
+    assert refusal.value.fix
+    assert not Path(lake.uri).exists()
+
+
 @pytest.mark.parametrize("name", ["a%20b", "a%2Fb", "a\\b", "a\nb", "a\x7fb", "_delta_log"])
 def test_warehouses_that_delta_rs_looks_for_elsewhere_are_refused(tmp_path, support, name):
     """It made a table in one folder, looked for it in another, and called it damaged."""

@@ -76,7 +76,7 @@ class Chain:
                 fix=f"The newest one has {bounds.latest - 1}.",
             )
         found = next((snapshot for snapshot in self.snapshots if number(snapshot) <= version), None)
-        if found is None and self.snapshots and bounds.earliest > 1:
+        if found is None and bounds.earliest > 1:
             raise SnapshotNotFound(
                 f"the snapshot with sequence number {version} has expired",
                 fix=f"The oldest one has {bounds.earliest}.",

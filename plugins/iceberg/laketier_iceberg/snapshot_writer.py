@@ -157,7 +157,7 @@ class SnapshotWriter:
                 for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=False):
                     own = entry.snapshot_id == self.snapshot_id
                     if entry.status != ManifestEntryStatus.DELETED:
-                        (writer.add if own and entry.status == ManifestEntryStatus.ADDED else writer.existing)(entry)
+                        (writer.add if own else writer.existing)(entry)
                     elif own:  # what older snapshots removed is said in their own manifests
                         writer.delete(entry)
         # Those of this attempt are in none but the merged one, and no snapshot ever names them.

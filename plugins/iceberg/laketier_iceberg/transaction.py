@@ -75,9 +75,9 @@ class StagedSnapshot:
             _main_at(snapshot.snapshot_id, table.metadata),
         )
 
-    def set_properties(self, properties: Mapping[str, str]) -> None:
+    def set_properties(self, properties: dict[str, str]) -> None:
         """Set table properties in the same commit."""
-        self._updates += (SetPropertiesUpdate(updates=dict(properties)),)
+        self._updates += (SetPropertiesUpdate(updates=properties),)
 
     def expire(self, snapshot_ids: Sequence[int], refs: Iterable[str]) -> None:
         """Remove refs and snapshots from the metadata in the same commit."""
