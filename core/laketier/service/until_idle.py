@@ -18,18 +18,22 @@ _WAITS_FOR_A_PERSON = (State.STOPPED, State.PAUSED)
 
 @dataclass
 class UntilIdle:
-    """``since``: the start (ms since the epoch, UTC). One thread at a time."""
+    """``since``: the start (ms since the epoch, UTC). ``ahead``: of tables that were tiered later than that by a clock
+    which was ahead then, when. One thread at a time."""
 
     since: int
     failures: Mapping[int, int] = field(default_factory=dict)
+    ahead: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def begun(cls, store: StateStore, now: int) -> UntilIdle:
         """Make every table due: who waits after failures, or is fresh by an older run, has its turn now."""
-        failures = {status.table.id: status.table.failures for status in store.snapshot()}
+        tables = [status.table for status in store.snapshot()]
+        failures = {table.id: table.failures for table in tables}
+        ahead = {table.id: at for table in tables if (at := table.last_tiered_at or 0) >= now}
         with suppress(TableNotFound, IllegalTransition):  # there is none, or each waits for a person
             store.retier("*")
-        return cls(now, failures)
+        return cls(now, failures, ahead)
 
     def is_over(self, statuses: Sequence[TableStatus]) -> bool:
         """Whether each table got there, or nobody need wait for it."""
@@ -48,7 +52,8 @@ class UntilIdle:
 
     def _is_there(self, table: RegisteredTable) -> bool:
         troubled = table.state in (State.FAILED, State.STOPPED)
-        return not troubled and (table.last_tiered_at or 0) >= self.since
+        tiered_at = table.last_tiered_at or 0
+        return not troubled and tiered_at >= self.since and tiered_at != self.ahead.get(table.id)
 
     def _gave_up(self, table: RegisteredTable) -> bool:
         if table.state is not State.FAILED:

@@ -6,6 +6,7 @@ import pytest
 
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, Success
+from laketier.service.until_idle import UntilIdle
 from laketier.spi.clocks import shifted
 from state_tables import A, B, Clock, table
 
@@ -87,3 +88,20 @@ def test_without_a_clock_of_its_own_the_store_has_the_databases(url: str) -> Non
         ahead = store.now()
         with shifted(0):
             assert ahead - store.now() > 9 * DAY * 1000
+
+
+def test_a_worker_that_waits_until_all_is_read(store: StateStore, clock: Clock) -> None:
+    """What was tiered in days was not tiered by this worker, and a part of a backlog is not all of it."""
+    store.register([table("t")])
+    clock.pass_seconds(10 * DAY)
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Success())
+    clock.pass_seconds(-10 * DAY)
+    until = UntilIdle.begun(store, store.now())
+    assert not until.is_over(store.snapshot())
+    for left, is_over in ((7, False), (7, False), (0, True)):
+        clock.pass_seconds(1)
+        (lease,) = store.acquire(A, 1, 30)
+        store.finish(lease, Success(lag_offsets=left, force_completed=left > 0))
+        assert until.is_over(store.snapshot()) is is_over
+    assert not until.left_out(store.snapshot())

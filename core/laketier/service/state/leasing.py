@@ -169,7 +169,7 @@ def _after(
     values: dict[str, Any] = {
         **same,
         **NOT_IN_QUEUE,
-        "last_tiered_at": table.last_tiered_at if result.force_completed else read_until,
+        "last_tiered_at": _past(table.last_tiered_at, now) if result.force_completed else read_until,
         "due_at": due_at(read_until, table.freshness_seconds, max(0, now - table.due_at)),
         "failures": 0,
         "deaths": 0,
@@ -190,6 +190,11 @@ def _after(
         return {**values, **given_back(table, queue, now)}
     then = State.PAUSED if table.paused else State.SCHEDULED
     return {**values, "state": move(table.name, table.state, State.TIERED, then).value}
+
+
+def _past(tiered_at: int | None, now: int) -> int | None:
+    """None where a clock that was ahead set it: nobody knows how old the table is."""
+    return None if tiered_at is None or tiered_at > now else tiered_at
 
 
 _ENDING_COLUMNS = (
