@@ -73,6 +73,8 @@ def inferred_csv(
     data: bytes, first: int, names: Sequence[str], delimiter: str, given: Given | None = None
 ) -> Iterator[tuple[int, pa.Schema]]:
     """The same for records of a CSV file, whose header named the columns."""
+    if len(names) > SCHEMA_COLUMNS:
+        raise BadValue(f"its header names {len(names):,} columns, and no more than {SCHEMA_COLUMNS:,} are found")
     known = [*_lines(data, first, blanks_beside(delimiter))]
     if not known:
         return

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.codecs import inference
+from laketier.codecs.bounds import SCHEMA_COLUMNS
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.inference import inferred_csv, inferred_json
 from laketier.codecs.json_values import JsonDecoder
@@ -183,3 +184,11 @@ def test_a_line_without_an_end_is_not_read_to_its_end() -> None:
 
     assert [block.long > 2000 for block in read_blocks(Endless(), 1000, 2000, to_its_end=False)] == [True]
     assert len(reads) == 3
+
+
+def test_a_header_of_too_many_columns_is_told() -> None:
+    """To look for the types of 200,000 columns took minutes."""
+    names = [f"c{number}" for number in range(SCHEMA_COLUMNS + 1)]
+    line = b",".join([b"1"] * len(names))
+    with pytest.raises(BadValue, match="its header names 10,001 columns, and no more than 10,000 are found"):
+        list(inferred_csv(line, 2, names, ","))
