@@ -175,9 +175,7 @@ class LanceCatalog(LakeCatalog):
     def _alter(self, location: str, dataset: LanceDataset, alterations: Sequence[Any], missing: list[pa.Field]) -> None:
         """Raises Lance's errors, and `Conflict` when the table was dropped, in an object store, just before."""
         before = int(dataset.version)
-        fragments = (fragment.metadata for fragment in dataset.get_fragments())
-        files = (f"{DATA}/{data_path(file)}" for fragment in fragments for file in fragment.files)
-        with witness(location, self._storage, dataset, files) as witnesses:
+        with witness(location, self._storage, dataset) as witnesses:
             if alterations:
                 dataset.alter_columns(*alterations)
             if missing:

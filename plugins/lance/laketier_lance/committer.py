@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -132,8 +132,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             with before_effect(self._location):
                 transaction = self._transaction(state, results, watermark)
                 is_in_place = stack.enter_context(pinned_folder(local_versions(self._location)))
-                files = self._files(dataset, results)
-                witnesses = stack.enter_context(witness(self._location, storage, dataset, files))
+                staged = (file.path for result in results for file in result.files)
+                witnesses = stack.enter_context(witness(self._location, storage, dataset, staged))
                 self._refuse_recreated(state)
                 failpoint("publish.before_commit")
             try:
@@ -159,12 +159,6 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             files=sum(len(result.files) for result in results),
             bytes=sum(result.bytes for result in results),
         )
-
-    def _files(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> Iterator[str]:
-        """Files of rows that the table has once it is committed, if it has any."""
-        yield from (file.path for result in results for file in result.files)
-        if self._context.mode is not WriteMode.OVERWRITE:
-            yield from _data_files(fragment.metadata for fragment in dataset.get_fragments())
 
     def _transaction(
         self, state: LanceTableState, results: Sequence[WriteResult], watermark: Watermark | None

@@ -12,9 +12,8 @@ from laketier.kit.pinned_folder import pinned_folder
 from laketier.spi import Conflict, SetProperty, TableError, TableInfo, TablePath
 from laketier_lance.dataset import lance_errors, open_dataset, reason
 from laketier_lance.durable import local_versions, make_durable, remove_version
-from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
-from laketier_lance.private import data_path, with_metadata, with_plain_paths
+from laketier_lance.private import with_metadata, with_plain_paths
 from laketier_lance.state import erased_in
 from laketier_lance.store_drops import take_back, was_dropped, witness
 from laketier_lance.table import DESCRIPTOR, ERASED, descriptor_metadata, metadata_of, owned, table_info
@@ -43,9 +42,7 @@ def set_properties(path: TablePath, location: str, options: LanceOptions, change
             if properties == info.descriptor.properties:  # also who made the change may have been killed then
                 make_durable(location, dataset.version)
                 return
-            files = (data_path(file) for each in dataset.get_fragments() for file in each.metadata.files)
-            named = (f"{DATA}/{name}" for name in files)
-            witnesses = stack.enter_context(witness(location, storage, dataset, named))
+            witnesses = stack.enter_context(witness(location, storage, dataset))
             before = dataset.version
             try:
                 version, transaction = _commit(dataset, info, properties, options)

@@ -4,8 +4,9 @@ A sign is put first, then the manifests go, the newest last, then all the rest, 
 whole dataset or none. Who finds the sign without manifests knows that a drop was cut off, and that the rows which are
 left are no lost dataset's: a drop that is asked for again, or the next create, ends it.
 
-Whoever commits looks afterwards whether a drop came before: by a file of rows that it would have taken away, or where
-the table has no rows by an object that is put for that.
+Whoever commits looks afterwards whether a drop came before: by a file that it staged and that a drop would have taken
+away, or by an object that is put for that. An older file of rows would not do: others may compact it and clean it up
+meanwhile, and what is then taken for a drop is all of the table.
 """
 
 from __future__ import annotations
@@ -72,12 +73,12 @@ def end_drop(location: str, storage: Mapping[str, str]) -> bool:
 
 @contextmanager
 def witness(
-    location: str, storage: Mapping[str, str], dataset: LanceDataset, files: Iterable[str]
+    location: str, storage: Mapping[str, str], dataset: LanceDataset, staged: Iterable[str] = ()
 ) -> Iterator[Sequence[str]]:
-    """What a drop takes away that comes before a commit onto ``dataset``: one of ``files``, those of its rows; where it
-    has none, in an object store, an object that is there for as long as the block. Raises `Conflict` where the table
-    is gone or another one by now, and `LaketierError` where that can't be found out."""
-    some = list(islice(files, 1))
+    """What a drop takes away that comes before a commit onto ``dataset``, and nobody else does: one of the files that
+    were ``staged`` for it; without any, in an object store, an object that is there for as long as the block. Raises
+    `Conflict` where the table is gone or another one by now, and `LaketierError` where that can't be found out."""
+    some = list(islice(staged, 1))
     if some or local_path(location) is not None:
         yield some
         return

@@ -42,7 +42,7 @@ from laketier.spi import (
 )
 from laketier.tiering import TieringRound
 from laketier_conformance.stores.atomic import OneAtATime, server
-from laketier_lance import properties, store_drops
+from laketier_lance import committer, properties, store_drops
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
 
@@ -259,6 +259,39 @@ def test_what_is_committed_onto_a_dropped_table_is_taken_back(storage, bucket, m
         assert read(storage) == []
     else:
         assert [each.key for each in bucket.objects.all()] == []
+
+
+@pytest.mark.parametrize("doing", ["a round without rows", "a property"])
+def test_what_others_compact_and_clean_up_at_once_was_not_dropped(storage, monkeypatch, doing):
+    """The files and versions of before a commit are gone when it looks for a drop, and the table is not."""
+    catalog = storage.catalog()
+    factory = storage.tiering_factory(catalog.create_table(PATH, TableDescriptor(SCHEMA)))
+    for epoch in range(2):
+        TieringRound(factory, token=Token("p", "r", epoch)).commit([stage(factory, epoch)])
+    rows = read(storage)
+    place = catalog.load_table(PATH).location
+    cleaned = []
+
+    def looks(real):
+        def late(*args):
+            if not cleaned:
+                dataset = lance.dataset(place, storage_options=args[1])
+                dataset.optimize.compact_files()
+                dataset.cleanup_old_versions(timedelta(0), delete_unverified=True)
+                cleaned.append(dataset.version)
+            return real(*args)
+
+        return late
+
+    for module in (committer, properties):
+        monkeypatch.setattr(module, "was_dropped", looks(module.was_dropped))
+    if doing == "a property":
+        catalog.alter_table(PATH, [SetProperty("a", "b", None)])
+        assert catalog.load_table(PATH).descriptor.properties["a"] == "b"
+    else:
+        TieringRound(factory, token=Token("p", "r", 2)).commit([])
+    assert len(cleaned) == 1
+    assert read(storage) == rows
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["dropped", "recreated"])
