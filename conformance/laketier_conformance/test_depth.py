@@ -17,6 +17,7 @@ from laketier.spi import (
     CommitterInitContext,
     Conflict,
     Feature,
+    LaketierError,
     Leaf,
     Op,
     RenameColumn,
@@ -26,6 +27,7 @@ from laketier.spi import (
     Watermark,
     WidenColumn,
     WriteMode,
+    WriteResult,
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
@@ -95,6 +97,12 @@ def _are_there_behind(foreign: int, table: Table) -> None:
         committer.publish(committer.open(), [staged], mark if whose == "a pipeline" else None)
         committer.close()
     foreign_commits(table, range(foreign // 3), AT_ONCE)
+    if begun.old is not None:
+        rows = table.ids
+        with suppress(LaketierError):
+            table.commit([begun.old], None)
+        what = f"a batch was overwritten, {foreign // 3} commits of others came, and its result was handed over again"
+        expect(table.ids, rows, f"rows after {what}")
     if table.lake.declares(Feature.ADD_COLUMN):
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.string()))])
     foreign_commits(table, range(foreign // 3, foreign), AT_ONCE)
@@ -124,22 +132,25 @@ def _are_there_behind(foreign: int, table: Table) -> None:
 
 @dataclass(frozen=True)
 class _Begun:
-    """The first snapshots of a table that were made in turn, and versions: before all rows were replaced, and after."""
+    """The first snapshots of a table that were made in turn, and versions: before all rows were replaced, and after.
+    And what the first task staged, whose rows were taken away."""
 
     snapshots: list[int | None]
     before: int
     after: int
+    old: WriteResult | None
 
 
 def _replaced(table: Table) -> _Begun:
     """Rows that a format which overwrites takes away again, twice: a sum of commits begins at the last time."""
     full = table.lake.declares(Feature.OVERWRITE)
-    first = table.round(None, [[OTHERS] if full else []]).snapshot_id
+    old = table.staged([OTHERS]) if full else None
+    first = table.commit([old] if old else [], None).snapshot_id
     if full:
         table.round(None, [[OTHERS + 1]], WriteMode.OVERWRITE)
     before = _latest(table)
     second = table.round(None, [[]], WriteMode.OVERWRITE if full else WriteMode.APPEND).snapshot_id
-    return _Begun([first, second], before, _latest(table))
+    return _Begun([first, second], before, _latest(table), old)
 
 
 def _tells_what_lies_far_back(table: Table, begun: _Begun, since: str, theirs: Sequence[int]) -> None:

@@ -21,9 +21,10 @@ from laketier.spi import (
     UnknownOutcome,
     WriteMode,
 )
+from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused, told
-from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
 from laketier_conformance.outside import local_folder
 
 pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION, Feature.OVERWRITE, Feature.TIME_TRAVEL, Feature.HISTORY)
@@ -49,11 +50,11 @@ def snapshots(table: Table, unproven: Callable[[str, str], None]) -> Mapping[int
     return {snapshot: _rows(table, snapshot) for snapshot in reversed(listed)}  # ids need not ascend
 
 
-def _rows(table: Table, snapshot: int) -> pa.Table:
+def _rows(table: Table, snapshot: int, which: str = "which has not expired") -> pa.Table:
     try:
         return table.read(snapshot_id=snapshot).sort_by("id")
     except LaketierError as error:
-        pytest.fail(f"snapshot {snapshot}, which has not expired, is read: expected its rows, found {told(error)}")
+        pytest.fail(f"snapshot {snapshot}, {which}, is read: expected its rows, found {told(error)}")
 
 
 def _expire(table: Table, *, keep: int, retention: int = 0, delete: bool = True) -> Expiry:
@@ -100,6 +101,8 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
     order = list(snapshots)
     newest = order[-keep:]
     start = table.changes.versions().earliest if table.lake.declares(Feature.INCREMENTAL_READ) else None
+    by_version = {} if start is None else {each: _appended(table, each) for each in range(start, table.latest)}
+    moments = {line.snapshot_id: line.committed_at for line in table.history.snapshots(20)}
     found = _expire(table, keep=keep)
     assert found.earliest in order[: len(order) - keep + 1], (
         f"the {keep} newest snapshots {newest} stay, and {found.earliest} is the earliest"
@@ -112,14 +115,32 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
             continue
         with refused(SnapshotNotFound, f"snapshot {snapshot} is planned, and the earliest is {found.earliest}"):
             table.source.plan(ScanRequest(snapshot_id=snapshot))
+        moment = moments[snapshot]
+        of_moment = [each for each in order if moments[each] == moment]
+        if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP) and of_moment == [snapshot]:
+            with refused(SnapshotNotFound, f"the moment of snapshot {snapshot} is planned, which has expired"):
+                table.source.plan(ScanRequest(as_of=moment))
     if start is not None:
         earliest, latest = table.changes.versions().earliest, table.latest
         for skipping in (False, True) if earliest > start else ():
             said = f"versions from {start} on are planned, of which those before {earliest} have expired"
             with refused(OffsetsExpired, said):
                 table.changes.plan(start, latest, skip_changes=skipping)
+        for version, rows in by_version.items():
+            if version >= earliest:
+                what = f"rows that version {version} appended, where versions from {earliest} on are readable"
+                expect(_appended(table, version), rows, f"{what}, after all but {keep} snapshots expired")
     listed = {line.snapshot_id for line in table.history.snapshots(20)}
     expect(listed & ended, set(), "snapshots that are listed, and have expired")
+
+
+def _appended(table: Table, version: int) -> list[int]:
+    """The ids of the rows that a version appended. None of one that replaced rows."""
+    try:
+        plan = table.changes.plan(version, version + 1, skip_changes=True)
+        return sorted(read_plan(table.source, plan)["id"].to_pylist())
+    except LaketierError as error:
+        pytest.fail(f"version {version}, which has not expired, is read: expected its rows, found {told(error)}")
 
 
 def test_what_ended_stays_so(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
@@ -199,6 +220,28 @@ def test_what_is_young_is_kept(table: Table, snapshots: Mapping[int, pa.Table]) 
     expect(found.removed, (), "files that were deleted within the retention")
     for snapshot, rows in snapshots.items():
         expect(_rows(table, snapshot), rows, f"rows of snapshot {snapshot}, which is younger than the retention")
+    few = _expire(table, keep=1000)
+    expect(few.removed, (), "files that were deleted, although more snapshots were to be kept than there are")
+    for snapshot, rows in snapshots.items():
+        expect(_rows(table, snapshot), rows, f"rows of snapshot {snapshot}, where more were to be kept than there are")
+    _of_a_host_that_is_behind(table.lake)
+
+
+def _of_a_host_that_is_behind(lake: Lake) -> None:
+    """A snapshot is as old as the commit that took its place, by the clock of the storage. The first ones here
+    are of a host whose clock is two days behind, and each was the newest a moment ago."""
+    kept = {}
+    with shifted(-2 * A_DAY):
+        table = lake.create(name="db.behind")
+    for epoch, clock in enumerate((-2 * A_DAY, -2 * A_DAY, 0)):
+        with shifted(clock):
+            snapshot = table.round(token(epoch), [ids_of(epoch)], WriteMode.OVERWRITE).snapshot_id
+        assert snapshot is not None, "a round tells the snapshot that it made"
+        kept[snapshot] = _rows(table, snapshot)
+    _expire(table, keep=1, retention=A_DAY)
+    which = "which was the newest a moment ago by the clock of the storage, where a day is the retention"
+    for snapshot, rows in kept.items():
+        expect(_rows(table, snapshot, which), rows, f"rows of snapshot {snapshot}, {which}")
 
 
 def test_listing_ends_nothing(table: Table, snapshots: Mapping[int, pa.Table]) -> None:

@@ -20,6 +20,7 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     IncompatibleData,
+    IncompatibleTable,
     LaketierError,
     Leaf,
     Op,
@@ -203,6 +204,25 @@ def test_transforms_of_time(lake: Lake, unit: Transform) -> None:
     for value in values[:-1]:
         found = table.read(filters=(Leaf("key", Op.EQ, value),), columns=("id", "key"))
         expect(found["key"].to_pylist(), [value], f"rows of the moment {value}, by a transform of time")
+    if unit is Transform.HOUR:
+        _hours_of_days(lake)
+
+
+def _hours_of_days(lake: Lake) -> None:
+    """A day has no hours: who takes it for a number of them puts it into a day of 1972."""
+    rows, field = rows_by(pa.date32(), [DAY.date()]), PartitionField("key", Transform.HOUR)
+    try:
+        table = lake.create(rows.schema, "db.hours_of_days", partition_by=(field,))
+    except (ConfigError, FeatureNotSupported, IncompatibleTable, UnsupportedType):
+        return
+    with goes_well("a row is written to a table that is partitioned by the hours of a date, which was not refused"):
+        table.publish_arrow([rows], token(0))
+    for split in table.source.plan(ScanRequest()).splits:
+        for name, text in split.partition:
+            assert (text or "").startswith(str(DAY.date())), (
+                f"a row of a table that is partitioned by the hours of a date, which was not refused: expected {name} "
+                f"of {DAY.date()} to be one of that day, found {text!r}"
+            )
 
 
 _MOMENTS = [
@@ -274,6 +294,10 @@ def test_buckets(lake: Lake) -> None:
         expect(table.info.descriptor.buckets, BucketSpec(4, ("key",), function), "the buckets of the table")
     if not known:
         raise refusals[0]
+    if lake.declares(Feature.PARTITIONING):
+        spec, part = BucketSpec(3, ("key",), known[0]), pa.array([7 + i % 2 for i in range(40)])
+        with suppress(FeatureNotSupported, IncompatibleTable):  # a format may have one of the two in a table
+            _bucketed(lake, rows.append_column("part", part), spec, name="both", partition_by=(PartitionField("part"),))
 
 
 BUCKET_KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -310,8 +334,10 @@ def test_buckets_of_each_type(lake: Lake, name: str, unproven: Callable[[str, st
         )
 
 
-def _bucketed(lake: Lake, rows: pa.RecordBatch, buckets: BucketSpec, *, whole: bool = True) -> Table:
-    table = lake.create(rows.schema, f"db.{buckets.function}", buckets=buckets)
+def _bucketed(
+    lake: Lake, rows: pa.RecordBatch, buckets: BucketSpec, *, whole: bool = True, name: str = "", **more: Any
+) -> Table:
+    table = lake.create(rows.schema, f"db.{name or buckets.function}", buckets=buckets, **more)
     staged = table.stage_arrow([rows])
     table.commit([staged], token(0))
     expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a table with buckets")
@@ -324,7 +350,7 @@ def _bucketed(lake: Lake, rows: pa.RecordBatch, buckets: BucketSpec, *, whole: b
             expect(set(assigner.assign(part).to_pylist()), {split.bucket}, "the buckets that rows of a split belong to")
             found.add(split.bucket)
     if whole:
-        expect(found, {0, 1, 2, 3}, "the buckets that have rows")
+        expect(found, {*range(buckets.count)}, "the buckets that have rows")
     told_of = {file.bucket for file in staged.files}
     expect(told_of, set(assigner.assign(rows).to_pylist()), "the buckets that a task tells of its files")
     return table

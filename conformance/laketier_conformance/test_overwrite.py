@@ -133,10 +133,11 @@ def test_rows_that_came_meanwhile_are_not_lost_unseen(table: Table, known: bool)
 
 
 def test_an_append_planned_before_an_overwrite(table: Table) -> None:
-    """The appended epoch stays, or loses the attempt: it never vanishes behind a success."""
+    """The appended epoch stays, or loses the attempt: it never vanishes behind a success. What a round of others has
+    staged is no row that an overwrite takes away: it is published later, and is there then."""
     table.append(0)
     committer = table.committer()
-    stale = committer.open()
+    stale, early = committer.open(), table.staged(ids_of(3))
     table.round(token(1), [ids_of(1)], OVERWRITE)
     try:
         committer.publish(stale, [table.staged(ids_of(2))], Watermark(token(0, pipeline="late"), "c"))
@@ -148,3 +149,6 @@ def test_an_append_planned_before_an_overwrite(table: Table) -> None:
     mark = table.watermark()
     assert mark is not None, "a pipeline has a watermark after its overwrite"
     expect(mark.token.epoch, 1, "the epoch of the watermark after an overwrite")
+    with goes_well("a round is published that had staged its rows before another one's overwrite"):
+        table.commit([early], token(0, pipeline="early"))
+    expect(table.ids, expected + ids_of(3), "rows of a round that had staged them before another one's overwrite")

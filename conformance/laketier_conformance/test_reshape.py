@@ -287,7 +287,8 @@ def test_the_old_name_may_be_used_again(table: Table) -> None:
 
 @pytest.mark.needs(Feature.RENAME_COLUMN, Feature.ADD_COLUMN)
 def test_filters_after_the_old_name_is_used_again(lake: Lake) -> None:
-    """What a file knows of a column is of the renamed one, and says nothing of the new one that has its former name."""
+    """What a file knows of a column is of the renamed one, and says nothing of the new one that has its former name.
+    Nor does it where that is a column of its own, under the name of another one."""
     table = lake.create(pa.schema([("id", pa.int64()), ("name", pa.string())]), "db.renamed")
     table.publish_arrow([pa.record_batch({"id": pa.array([1, 2]), "name": ["a", "c"]})], token(0))
     _alter(table, list(RENAME))
@@ -298,6 +299,16 @@ def test_filters_after_the_old_name_is_used_again(lake: Lake) -> None:
     leaves = [Leaf(name, op, value) for name in ("name", "title") for value in "abx" for op in (Op.EQ, Op.NE, Op.LE)]
     leaves += [Leaf(name, op) for name in ("name", "title") for op in (Op.IS_NULL, Op.NOT_NULL)]
     compare(table, everything, leaves)
+    # Two columns of these files change their names, one of texts and one of numbers: each has what the other one had.
+    first = pa.table({"id": [1, 2], "word": ["a", "c"], "text": ["x", "z"], "count": [1, 3], "sum": [24, 26]})
+    table = lake.create(first.schema, "db.swapped")
+    table.publish_arrow(first.to_batches(), token(0))
+    for old, new in ((0, 2), (1, 0), (2, 1)):
+        names = ("word", "text", "words"), ("count", "sum", "counts")
+        _alter(table, [RenameColumn(each[old], each[new]) for each in names])
+    swapped = first.rename_columns(["id", "text", "word", "sum", "count"])
+    values = {"word": "x", "text": "c", "count": 24, "sum": 3}
+    compare(table, swapped, [Leaf(name, Op.EQ, value) for name, value in values.items()])
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN, Feature.WIDEN_TYPE)

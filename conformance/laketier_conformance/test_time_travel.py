@@ -24,7 +24,7 @@ from laketier.spi import (
     pack,
     unpack,
 )
-from laketier_conformance.expect import columns, expect, refused
+from laketier_conformance.expect import columns, expect, goes_well, refused
 from laketier_conformance.lake import Lake, Table, read_pinned, tick, token
 from laketier_conformance.oracle import compare
 
@@ -115,7 +115,8 @@ def test_a_commit_is_there_from_its_own_moment_on(table: Table) -> None:
 
 
 def _compare(table: Table, then: Then, what: str, **request: int) -> None:
-    found = table.read(**request)
+    with goes_well(what):
+        found = table.read(**request)
     names = columns(found.schema)
     assert found.schema.equals(then.rows.schema), f"{what}: expected {columns(then.rows.schema)}, found {names}"
     expect(found.sort_by("id"), then.rows, f"{what}: the rows are those of then")

@@ -390,6 +390,11 @@ def test_an_append_that_was_planned_before(keyed: Keyed) -> None:
         expected.add(80)
     late.close()
     expect(keyed.rows.keys(), expected, "the keys after an append that was planned before an upsert")
+    early = keyed.table.staged([81])
+    keyed.round(2, keyed.staged({90: "z"}, [name for split, _ in keyed.splits() for name in split.files]))
+    with goes_well("a round is published that had staged its rows before another one's upsert"):
+        keyed.table.commit([early], token(0, "early"))
+    expect(keyed.rows.keys(), {90, 81}, "the keys of a round that had staged them before an upsert of all files")
 
 
 @pytest.mark.parametrize("how", ["left before", "never there", "twice"])
