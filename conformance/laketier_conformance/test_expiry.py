@@ -103,6 +103,7 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
     start = table.changes.versions().earliest if table.lake.declares(Feature.INCREMENTAL_READ) else None
     by_version = {} if start is None else {each: _appended(table, each) for each in range(start, table.latest)}
     moments = {line.snapshot_id: line.committed_at for line in table.history.snapshots(20)}
+    plans = {snapshot: table.source.plan(ScanRequest(snapshot_id=snapshot)) for snapshot in snapshots}
     found = _expire(table, keep=keep)
     assert found.earliest in order[: len(order) - keep + 1], (
         f"the {keep} newest snapshots {newest} stay, and {found.earliest} is the earliest"
@@ -115,6 +116,9 @@ def test_what_is_kept_is_whole_and_the_rest_is_refused(
             continue
         with refused(SnapshotNotFound, f"snapshot {snapshot} is planned, and the earliest is {found.earliest}"):
             table.source.plan(ScanRequest(snapshot_id=snapshot))
+        with suppress(LaketierError):
+            left = read_plan(table.source, plans[snapshot]).sort_by("id")
+            expect(left, rows, f"rows of a plan of snapshot {snapshot}, which has expired since, and was not refused")
         moment = moments[snapshot]
         of_moment = [each for each in order if moments[each] == moment]
         if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP) and of_moment == [snapshot]:

@@ -24,7 +24,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier_conformance import foreign
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
@@ -38,7 +38,9 @@ def _keep_feed(table: Table, harness: Harness) -> None:
     """Where tables have to be told. A format without feeds refuses here."""
     if harness.keep_feed is not None:
         harness.keep_feed(table.lake.storage, table.info)
-    assert table.feed is not None, "a table that keeps a feed has one"
+    key = " with a primary key" if table.info.descriptor.primary_key else ""
+    with goes_well(f"the feed of a table{key} is asked for, which keeps one by itself or by the harness's keep_feed"):
+        assert table.feed is not None, "a table that keeps a feed has one"
 
 
 def _changes(table: Table, start: int, end: int) -> pa.Table:

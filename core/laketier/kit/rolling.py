@@ -74,7 +74,9 @@ class GrowingFile(Protocol):
         """Write the end of the file. Returns what the file format tells of it: `ClosedFile.footer`."""
 
     def abandon(self) -> None:
-        """Forget what is not written. After it, nothing is written into the stream any more."""
+        """Forget what is not written. After it, nothing is written into the stream any more. Close a library's own
+        writer here: one that writes a file's end when it is collected, as pyarrow's of ORC does, ends the process where
+        the stream is closed by then."""
 
 
 OpenFile = Callable[[pa.NativeFile, pa.Schema], GrowingFile]
