@@ -7,7 +7,10 @@ import functools
 import importlib.metadata
 import os
 import sys
-from typing import Any
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import pluggy
 
@@ -99,16 +102,35 @@ def _only(group: PluginGroup, name: str) -> InstalledPlugin:
     return offers[0]
 
 
+@contextmanager
+def _staying() -> Iterator[None]:
+    """Let `os._exit` raise what `sys.exit` does, in this thread: a module that ends the process as it is imported ended
+    each command without a word."""
+    here, ends, loading = (os.getpid(), threading.get_ident()), os._exit, True
+
+    def stay(status: int) -> NoReturn:
+        if not loading or (os.getpid(), threading.get_ident()) != here:
+            ends(status)  # a child's own, or of who took the name with him
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = stay
+    try:
+        yield
+    finally:
+        os._exit, loading = ends, False
+
+
 @functools.cache
 def _load(offer: InstalledPlugin) -> Any:
     entry = importlib.metadata.EntryPoint(name=offer.name, value=offer.module, group=offer.group.name)
     try:
-        module = entry.load()
-        manager = pluggy.PluginManager(PROJECT)
-        manager.add_hookspecs(offer.group.hooks)
-        manager.register(module)
-        manager.check_pending()
-        plugin: Any = getattr(manager.hook, offer.group.hook)()
+        with _staying():
+            module = entry.load()
+            manager = pluggy.PluginManager(PROJECT)
+            manager.add_hookspecs(offer.group.hooks)
+            manager.register(module)
+            manager.check_pending()
+            plugin: Any = getattr(manager.hook, offer.group.hook)()
     except BaseException as error:  # whatever the import of a module may raise: it may end in a panic, or `sys.exit`
         if ends_the_process(error):
             raise

@@ -142,7 +142,10 @@ def test_a_broken_plugin_is_installed_again_from_where_it_came(origin: str, name
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("ends", ["import sys; sys.exit('no licence')", "raise BaseException('no licence')"])
+@pytest.mark.parametrize(
+    "ends",
+    ["import sys; sys.exit('no licence')", "raise BaseException('no licence')", "import os; os._exit('no licence')"],
+)
 def test_an_import_that_ends_otherwise_is_told(ends: str, site: Path) -> None:
     """A panic of a library in Rust is no `Exception`, nor is the exit of one that wants a licence."""
     install(site, "quitting-lake", "quitting", ends)
