@@ -93,6 +93,9 @@ test: MEANWHILE = $(BIN)/python tests/support/class_archive.py >/dev/null 2>&1; 
 # Of each operation that is no append: the same on each day, so that a checkout which was green stays so, and fewer commits
 # of others than an author meets. The deep tests take all steps.
 test: WHERE = $(IN_MEMORY)
+# The engines in Rust start a thread a core, and each of a test's small steps wakes one after another. One does the same
+# work. The deep tests, and what runs by itself, have them all.
+test: export TOKIO_WORKER_THREADS ?= 1
 test: SOME_STEPS = --lake-steps=1 --lake-seed=1 --lake-commits=110
 test: test-begun lint test-conformance test-rest ## everything that CI runs: lint, types, import rules, the suite, the tests
 test-begun:
