@@ -17,7 +17,9 @@ def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: st
             f"the source's table {table.name!r} was recreated: its id is {table.table_id!r}, and the lake table was "
             f"tiered from {token.run!r}",
             where=where,
-            fix="Register it with another target, or drop the lake table; `laketier pipeline adopt` continues into it.",
+            fix="Register it with another target, or drop the lake table. Or run `laketier pipeline forget -p "
+            f"{token.pipeline}`: the new table is then read from its beginning, and its rows are appended to those of "
+            "the old one.",
         )
     if token.source is None:
         raise WatermarkLost(

@@ -191,9 +191,14 @@ def test_a_source_that_was_made_anew_is_told_apart(tiered: Tiered) -> None:
     tiered.source.append(1)
     tiered.round()
     tiered.source.create(buckets=2).append(7, 8)
-    with pytest.raises(TableChanged, match="recreated"):
+    with pytest.raises(TableChanged, match="recreated") as refused:
         tiered.round()
     assert tiered.ids() == [1]
+    assert "`laketier pipeline forget -p tests.lines.t`" in str(refused.value)
+    lake = open_lake(tiered.config)
+    pipelines.forget(lake.tiering_factory(lake.load_table()), "tests.lines.t")
+    tiered.round()
+    assert tiered.ids() == [1, 7, 8], "who says so has the rows of both"
 
 
 def test_a_pipeline_that_got_another_name_does_not_read_all_again(tiered: Tiered) -> None:
