@@ -549,11 +549,16 @@ def test_each_number_has_an_end(cli: Cli, table: tuple[str, ...]) -> None:
     assert cli("read", *table, "--limit", str(2**63 - 1), "--json").code == 0
 
 
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""As commands run: what could not be written waits in a stream until Python ends."""
+
+
 def _to(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-c", "from laketier.cli.app import main; main()"]
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {command}', "sh", *words, "--version"],
         cwd=folder,
+        env=BUFFERED,
         capture_output=True,
         text=True,
         timeout=120,
@@ -570,7 +575,7 @@ def test_a_result_that_can_not_be_written_is_told(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
 def test_an_error_that_nobody_can_be_told_keeps_its_code(table: tuple[str, ...], tmp_path: Path) -> None:
     words = [sys.executable, "-c", "from laketier.cli.app import main; main()", "status", "db.none", *table[1:]]
-    told = subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *words], cwd=tmp_path, timeout=120)
+    told = subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *words], cwd=tmp_path, env=BUFFERED, timeout=120)
     assert told.returncode == 2
 
 

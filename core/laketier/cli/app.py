@@ -7,6 +7,7 @@ begin; 130 interrupted. A commit that did not begin for what a person has to men
 
 from __future__ import annotations
 
+import atexit
 import logging
 import sys
 from contextlib import suppress
@@ -39,6 +40,7 @@ from laketier.cli import (
 from laketier.cli.shown import (
     ShownConsole,
     ShownLines,
+    end_errors,
     error_document,
     failure_document,
     fill_closed,
@@ -134,6 +136,7 @@ def exit_code(error: LaketierError) -> int:
 def main() -> None:
     """The console script."""
     fill_closed()
+    atexit.register(end_errors)
     console = ShownConsole(stderr=True, soft_wrap=True)
     as_json = "--json" in sys.argv[1:]
     try:

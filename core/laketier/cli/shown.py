@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from rich.console import Console
@@ -35,6 +35,21 @@ def fill_closed() -> None:
             setattr(sys, name, stream)
 
 
+def end_errors() -> None:
+    """Leave nothing to be told on standard error that can't be: Python would end the command with a code of its own."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
+    """Lead a stream onto nothing, with what waits in it."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
+
+
 @contextmanager
 def _written(*, err: bool) -> Iterator[None]:
     """What can't be told on standard error stops nothing. A result that can't be written is an error."""
@@ -42,9 +57,10 @@ def _written(*, err: bool) -> Iterator[None]:
         yield
     except OSError as error:
         if err:
-            return
+            return  # see `end_errors`
         if isinstance(error, BrokenPipeError):
             raise  # who read has enough
+        _discard(sys.stdout)
         raise StorageError(
             "standard output can't be written",
             why=error.strerror or str(error),
