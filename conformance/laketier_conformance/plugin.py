@@ -126,7 +126,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--lake-commits: at least {LEAST_COMMITS}, or the verdict says too much")
     if config.getoption("lake_steps") < 0 or config.getoption("lake_seed") < 0:
         raise pytest.UsageError("--lake-steps and --lake-seed: a number from 0 on")
-    if config.getoption("lake_command") is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+    if config.getoption("lake_command") is not None and not hasattr(config, "workerinput"):
         outlived.end_with(config.getoption("lake_command"))
     _endpoint(config)
     if config.getoption("lake_format") is not None:

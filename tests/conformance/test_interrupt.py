@@ -13,10 +13,12 @@ import pytest
 from conformance_runs import FEATHER, HERE, offered
 
 
-def asked(tmp_path: Path, plugin: str, report: str) -> subprocess.CompletedProcess[str]:
-    """`laketier conformance` of one test, in a session of its own, beside a plugin of pytest with this text."""
+def asked(tmp_path: Path, plugin: str, report: str, ignored: str = "") -> subprocess.CompletedProcess[str]:
+    """`laketier conformance` of one test, in a session of its own, beside a plugin of pytest with this text.
+    ``ignored``: a signal that it ignores, as what a shell's script begins beside itself ignores INT."""
     (tmp_path / "beside.py").write_text(plugin)
-    command = [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", report]
+    command = ["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"] if ignored else []
+    command += [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", report]
     command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
     return subprocess.run(
         [*command, "--", "-p", "beside", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"],
@@ -50,18 +52,20 @@ def test_an_interrupted_run_writes_its_report(tmp_path: Path) -> None:
 
 
 TERMINATED = """
-import os, signal
+import os, signal, time
 
 def pytest_runtest_call(item):
     os.kill(os.getppid(), signal.SIGTERM)
-    signal.pause()
+    while True:  # a signal that comes just before `signal.pause` ends no pause
+        time.sleep(0.05)
 """
 
 
-def test_who_ends_the_command_ends_its_tests(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ignored", ["", "INT"])
+def test_who_ends_the_command_ends_its_tests(tmp_path: Path, ignored: str) -> None:
     """A CI ends the command alone."""
     report = tmp_path / "report.json"
-    done = asked(tmp_path, TERMINATED, str(report))
+    done = asked(tmp_path, TERMINATED, str(report), ignored)
     assert done.returncode == 143, done.stdout + done.stderr
     assert json.loads(report.read_text())["verdict"] == "fail"
 
@@ -71,7 +75,8 @@ import os, signal, time
 
 def pytest_runtest_call(item):
     os.kill(os.getppid(), signal.SIGKILL)
-    signal.pause()
+    while True:
+        time.sleep(0.05)
 
 def pytest_unconfigure():
     open("ended", "w").close()
@@ -81,7 +86,7 @@ def pytest_unconfigure():
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
 def test_who_kills_the_command_ends_its_tests(tmp_path: Path) -> None:
     """The pipes of its output end with the last process that has them."""
-    done = asked(tmp_path, KILLED, str(tmp_path / "report.json"))
+    done = asked(tmp_path, KILLED, str(tmp_path / "report.json"), "INT")
     assert done.returncode == -9
     assert (tmp_path / "ended").exists()
 

@@ -118,7 +118,7 @@ def _code_of(command: list[str]) -> int:
 
         def interrupt(number: int, _: object) -> None:
             ended.append(number)
-            running.send_signal(signal.SIGINT)
+            running.terminate()  # which it takes for an interrupt (`outlived`)
 
         with _instead(interrupt):
             try:
