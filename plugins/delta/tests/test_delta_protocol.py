@@ -12,7 +12,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures
 
-from laketier.spi import AddColumn, CorruptTable, IncompatibleData, IncompatibleTable, ScanRequest, WriteMode
+from laketier.spi import (
+    AddColumn,
+    CorruptTable,
+    IncompatibleData,
+    IncompatibleTable,
+    ScanRequest,
+    TableDescriptor,
+    WriteMode,
+)
 
 
 def edit_log(lake, change):
@@ -232,7 +240,8 @@ def test_char_inside_columns_is_refused_by_name(lake, declared):
 
 
 def test_char_in_a_primary_key_is_refused_as_spark_pads_it(lake, support):
-    lake.create(**{"laketier.primary-key": '["v"]'})
+    columns = pa.schema({"id": pa.int64(), "v": pa.string()})
+    lake.storage.catalog().create_table(support.PATH, TableDescriptor(columns, primary_key=("v",)))
     declare(lake, 1, "varchar(3)")
     lake.factory()
     declare(lake, 1, "char(3)")
