@@ -58,8 +58,8 @@ class CheckedLog(TableLog):
             raise _broken(name, f"`LogTable.table_id` is {table.table_id!r}", "an identity is text, and not empty")
         if not isinstance(table.schema, pa.Schema):
             raise _broken(name, f"`LogTable.schema` is {table.schema!r}, which is no schema of Arrow")
-        what, rule = misdescribed(table)
-        if what is not None:
+        if (wrong := misdescribed(table)) is not None:
+            what, rule = wrong
             raise _broken(name, f"`LogTable.{what}` is {getattr(table, what)!r:.300}", rule)
         return cls(log, table)
 

@@ -9,16 +9,6 @@ from typing import Any
 from laketier.spi import BucketSpec, LogTable, PartitionField
 from laketier.spi.visible import is_utf8
 
-_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {}
-
-
-def misdescribed(table: LogTable) -> tuple[str | None, str]:
-    """The first attribute that is of another type, and the rule. None where all are right."""
-    for name, (is_right, rule) in _RULES.items():
-        if not is_right(getattr(table, name)):
-            return name, rule
-    return None, ""
-
 
 def _are_names(value: Any) -> bool:
     return isinstance(value, tuple | list) and all(map(is_utf8, value))
@@ -28,12 +18,9 @@ def _are_former(value: Any) -> bool:
     return isinstance(value, Mapping) and all(is_utf8(now) and _are_names(old) for now, old in value.items())
 
 
-_RULES |= {
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "primary_key": (_are_names, "a primary key is a tuple of the names of its columns"),
-    "change_column": (
-        lambda value: value is None or is_utf8(value),
-        "a change column is a name, or None",
-    ),
+    "change_column": (lambda value: value is None or is_utf8(value), "a change column is a name, or None"),
     "former_names": (_are_former, "former names are a tuple of texts for each column"),
     "partition_by": (
         lambda value: isinstance(value, tuple | list) and all(isinstance(one, PartitionField) for one in value),
@@ -41,3 +28,11 @@ _RULES |= {
     ),
     "buckets": (lambda value: value is None or isinstance(value, BucketSpec), "buckets are a BucketSpec, or None"),
 }
+
+
+def misdescribed(table: LogTable) -> tuple[str, str] | None:
+    """The first attribute that is of another type, and the rule for it; None where all are right. Driver."""
+    for name, (is_right, rule) in _RULES.items():
+        if not is_right(getattr(table, name)):
+            return name, rule
+    return None

@@ -1,7 +1,7 @@
 """Whether a log still has the history that a table has read.
 
 A source that was put back from a backup gives the offsets that were lost to other records, once it has grown again.
-Offsets alone can't tell: so a round stores the log's stamp of its end beside them.
+Offsets alone can't tell: so a round stores the log's stamp of its end beside them. Driver.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from laketier.spi import LogOffsets, OffsetsRewritten, SourceRange, TableLog
 
 def stamped(source: SourceRange, log: TableLog) -> SourceRange:
     """``source`` with the log's stamp of its end. Ask for it first, then `check_history`, then plan the range: whenever
-    the log is put back in between, the next round finds another stamp than this one at the latest."""
+    the log is put back in between, the next round finds another stamp than this one at the latest. Raises
+    what `TableLog.stamp` does."""
     return replace(source, stamp=log.stamp(LogOffsets.from_text(source.end)))
 
 
 def check_history(read: SourceRange | None, log: TableLog, *, where: str) -> None:
     """Raise `OffsetsRewritten` when the log ends what was ``read`` otherwise by now. A range from before there were
-    stamps tells nothing, and neither does a log that has none there, or not any more."""
+    stamps tells nothing, and neither does a log that has none there, or not any more. Raises also what
+    `TableLog.stamp` does."""
     if read is None or read.stamp is None:
         return
     end = LogOffsets.from_text(read.end)

@@ -127,8 +127,8 @@ def fail_on_bad_record(record: BadRecord) -> None:
 
 
 class TableLog(ABC):
-    """The log of one table. Made on the driver by `LogSource.open`. `bounds`, `plan` and `decode` run on the driver,
-    `read` on executors. Picklable; it holds no connection while it is pickled."""
+    """The log of one table. Made on the driver by `LogSource.open`. `bounds`, `stamp`, `plan` and `decode` run on
+    the driver, `read` on executors. Picklable; it holds no connection while it is pickled."""
 
     @property
     @abstractmethod
