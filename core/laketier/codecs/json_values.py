@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.codecs.decoding import BadValue, Decoded, Decoder, Undecodable, one_batch, undecodable
@@ -33,17 +35,21 @@ _BLANK = b" \t\n\r"
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _TOKEN = re.compile(_STRING.pattern + rb"|[\[\]{}:]", re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_TOLD = 5
 _IN_ROW = re.compile(r" in row \d+$")
 
 
 @dataclass(frozen=True)
 class JsonDecoder(Decoder):
     """Each value is one JSON object; its fields are columns by name, a missing one is null. ``unknown_fields``: whether
-    an object may have fields that are no columns. ``framed``: each begins with the id of a schema."""
+    an object may have fields that are no columns. ``framed``: each begins with the id of a schema. ``needs_a_column``:
+    an object with fields of which none is a column is bad. It would be a row of nulls, and is something else as a rule:
+    an envelope around the row, or a record of another topic."""
 
     schema: pa.Schema
     unknown_fields: bool = True
     framed: bool = False
+    needs_a_column: bool = False
 
     def check(self, *, prefix: str = "columns.", where: str | None = None) -> JsonDecoder:
         """Itself. Raises `ConfigError` for columns that JSON has no values for."""
@@ -77,7 +83,7 @@ class JsonDecoder(Decoder):
             try:
                 self._check_frames([value])
                 _check_ends([text], text)
-                json.loads(text, parse_int=_Number, parse_float=_Number)
+                self._refuse_strange(json.loads(text, parse_int=_Number, parse_float=_Number))
             except RecursionError:
                 continue  # pyarrow knows no such limit
             except BadValue as error:
@@ -101,6 +107,7 @@ class JsonDecoder(Decoder):
             table = pa.table([cast_text(rows[field.name], field.type) for field in self.schema], schema=self.schema)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise BadValue(_IN_ROW.sub("", str(error).partition("\n")[0])) from None
+        self._refuse_all_strange(table, values)
         self._refuse_rounded(table, values)
         return one_batch(table.combine_chunks().to_batches(), self.schema)
 
@@ -110,6 +117,24 @@ class JsonDecoder(Decoder):
 
     def _as_read(self) -> pa.Schema:
         return pa.schema([pa.field(field.name, as_read(field.type)) for field in self.schema])
+
+    def _refuse_all_strange(self, table: pa.Table, values: Sequence[bytes]) -> None:
+        """Of an object without any of the columns comes a row of nulls."""
+        if not (self.needs_a_column and table.num_columns) or not all(column.null_count for column in table.columns):
+            return
+        nulls = pc.is_null(table.column(0))
+        for column in table.columns[1:]:
+            nulls = pc.and_(nulls, pc.is_null(column))
+        for position in pc.indices_nonzero(nulls.combine_chunks()).to_pylist():
+            # json.loads would end at a value that is nested deeply.
+            found = paths_of(values[position])
+            self._refuse_strange([json.loads(name) for holder, name in found if not holder])
+
+    def _refuse_strange(self, names: Collection[str]) -> None:
+        """Raise `BadValue` for the fields of an object, of which none is a column. One without fields is a row."""
+        if self.needs_a_column and names and self.schema.names and not any(name in names for name in self.schema.names):
+            told = ", ".join(map(repr, islice(names, _TOLD))) + (", …" if len(names) > _TOLD else "")
+            raise BadValue(f"none of its fields is a column: {told}")
 
     def _refuse_rounded(self, table: pa.Table, values: Sequence[bytes]) -> None:
         """An integer in a column of floats takes the nearest one; beyond 2^53 that may be another number."""

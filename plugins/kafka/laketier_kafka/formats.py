@@ -32,7 +32,7 @@ def make_decoder(topic: str, options: KafkaTableOptions, connection: Connection)
         case ValueFormat.JSON:
             schema = _declared(topic, options, "columns.<name>")
             ignore, framed = options.unknown_fields is UnknownFields.IGNORE, options.framing is Framing.REGISTRY
-            return JsonDecoder(schema, ignore, framed, record_bytes=most).check(where=topic)
+            return JsonDecoder(schema, ignore, framed, needs_a_column=True, record_bytes=most).check(where=topic)
         case ValueFormat.ARROW_IPC:
             return ArrowDecoder(_arrow_schema(topic, options), record_bytes=most)
         case ValueFormat.AVRO:

@@ -209,6 +209,42 @@ def test_unknown_fields_are_bad_when_the_user_says_so() -> None:
     assert decoded.rows.to_pylist() == [{"a": 1}, {"a": None}]
 
 
+DEBEZIUM = b'{"before":null,"after":{"a":1,"b":"x"},"source":{"table":"t"},"op":"c","ts_ms":1,"transaction":null}'
+OF_ANOTHER_TABLE = "none of its fields is a column: "
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (DEBEZIUM, "'before', 'after', 'source', 'op', 'ts_ms', …"),
+        (b'{"A":1}', "'A'"),
+        (b'{"x":{"a":1}}', "'x'"),
+        (b'{"x":["a",{"a":[]}]}', "'x'"),
+        (b'{"\\u0062":1}', None),  # the column b, as others may write it
+        (b'{"":null}', "''"),
+        (b'{"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}", "'x'"),
+        (b'{"a":null,"x":1}', None),
+        (b"{}", None),
+    ],
+    ids=["debezium", "in-capitals", "inside", "in-a-list", "escaped", "nameless", "deep", "one-of-them", "empty"],
+)
+def test_an_object_without_any_of_the_columns_is_bad_where_one_is_needed(value: bytes, told: str | None) -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    good = b'{"b":1}'
+    decoded = JsonDecoder(schema, needs_a_column=True).decode([good, value, good, b"{}", b"no"])
+    assert [(one.index, one.error) for one in decoded.bad[:-1]] == (
+        [(1, OF_ANOTHER_TABLE + told)] if told is not None else []
+    )
+    assert not JsonDecoder(schema).decode([good, value, good]).bad
+
+
+def test_all_objects_of_another_table_are_told_without_a_search_by_halves() -> None:
+    decoder = JsonDecoder(pa.schema([("a", pa.int64())]), framed=True, needs_a_column=True)
+    decoded = decoder.decode([b"\0\0\0\0\x07" + DEBEZIUM] * 300)
+    assert [one.index for one in decoded.bad] == list(range(300))
+    assert {one.error for one in decoded.bad} == {OF_ANOTHER_TABLE + "'before', 'after', 'source', 'op', 'ts_ms', …"}
+
+
 def test_a_frame_is_taken_off_and_asked_for() -> None:
     decoder = JsonDecoder(pa.schema([("a", pa.int64())]), framed=True)
     decoded = decoder.decode([b'\x00\x00\x00\x00\x07{"a":1}', b'{"a":2}'])

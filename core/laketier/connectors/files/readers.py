@@ -175,7 +175,7 @@ def decoder_of(schema: pa.Schema, options: LandingTableOptions, names: Sequence[
     """For lines. ``names``: the columns of a CSV file, those of the table unless given."""
     most = options.max_record_bytes
     if options.format is FileFormat.JSON:
-        return JsonDecoder(schema, options.extra_columns is ExtraColumns.IGNORE, record_bytes=most)
+        return JsonDecoder(schema, options.extra_columns is ExtraColumns.IGNORE, needs_a_column=True, record_bytes=most)
     return CsvDecoder(schema, tuple(names or schema.names), options.delimiter, record_bytes=most)
 
 
