@@ -110,7 +110,12 @@ def _compares(explained: str) -> bool:
 def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:
     """The command that runs one test again, for a shell. ``options`` are pytest's, with which it was run."""
     file = test.partition("::")[0]
-    of_others = [*([] if _draws(file) else ["--lake-seed="]), *([] if file == _IN_LANES else ["--lake-lanes="])]
+    # Of one format each case is run, whatever it left to others.
+    of_others = [
+        "--lake-by-turns=",
+        *([] if _draws(file) else ["--lake-seed="]),
+        *([] if file == _IN_LANES else ["--lake-lanes="]),
+    ]
     given = [_quoted(option) for option in options if not option.startswith(tuple(of_others))]
     command = shlex.join([*_program(), "conformance", format, "--test", test])
     return " ".join([command, "--", *given]) if given else command

@@ -96,6 +96,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=COMMITS,
         help="commits of others between a pipeline's epoch and its replay (default: %(default)s)",
     )
+    group.addoption(
+        "--lake-by-turns",
+        metavar="FILES",
+        default="",
+        help="comma-separated files or tests of the suite: of several formats in one run each takes every second case "
+        "of these tests, by turns (the verdict is at most partial, and the exit code tells of what was taken)",
+    )
     # Of `laketier conformance`: the test that has begun is written there, for who sees the process end without a word.
     group.addoption("--lake-underway", metavar="FILE", help=argparse.SUPPRESS)
     group.addoption("--lake-command", metavar="PID", type=int, help=argparse.SUPPRESS)
@@ -150,6 +157,12 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--lake-report and --lake-page: {both.pop()} can't be both, name two files")
         suite = Suite(config, names, _lanes(config), reports, pages, _options(config))
         config.pluginmanager.register(suite, "laketier_conformance_suite")
+        if config.getoption("lake_by_turns"):
+            from laketier_conformance.manifest import expected_tests
+            from laketier_conformance.turns import Turns, named_by_turns
+
+            named = named_by_turns(config.getoption("lake_by_turns"), expected_tests())
+            config.pluginmanager.register(Turns(suite, named), "laketier_conformance_turns")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
@@ -240,6 +253,8 @@ def _options(config: pytest.Config) -> tuple[str, ...]:
     endpoint = config.getoption("lake_s3_endpoint")
     given += [] if endpoint is None else [f"{S3_ENDPOINT}={endpoint}"]
     given += [] if commits == COMMITS else [f"--lake-commits={commits}"]
+    turns = config.getoption("lake_by_turns")
+    given += [f"--lake-by-turns={turns}"] if turns else []
     return (*given, f"--lake-seed={config.getoption('lake_seed')}")
 
 

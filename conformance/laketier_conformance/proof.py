@@ -47,8 +47,10 @@ class Proof:
         (self._offer,) = [offer for offer in installed_formats() if offer.name == name]
         self.results: dict[str, Result] = {}
         self.verdict: Verdict | None = None
+        self.left: set[str] = set()
+        """The tests that were left to other formats of the run."""
         self.of_chosen: Verdict | None = None
-        """The same for the tests that were asked for by name: no verdict on the format."""
+        """The same for the tests that were asked for, by name or by turns: no verdict on the format."""
 
     def add(self, test: str, report: pytest.TestReport, refused: str | None) -> None:
         """Take the report of one phase of a test."""
@@ -58,14 +60,18 @@ class Proof:
         """Judge. ``exit_status`` is the run's, which a failure of any of its formats raises. ``underway`` are the tests
         that had begun when it ended."""
         self.verdict = judge(self.results.values(), self._expected, exit_status, underway)
-        if self._chosen:
-            self.of_chosen = judge(self.results.values(), self._chosen, exit_status, underway)
+        if self._chosen or self.left:
+            self.of_chosen = judge(self.results.values(), self._asked, exit_status, underway)
         return self.verdict
 
     @property
+    def _asked(self) -> list[str]:
+        return [test for test in self._chosen or self._expected if test not in self.left]
+
+    @property
     def as_asked(self) -> bool:
-        """The format is conformant; or of the tests that were asked for by name all ran that could be interposed here,
-        and none failed."""
+        """The format is conformant; or of the tests that were asked for all ran that could be interposed here, and none
+        failed."""
         judged = self.of_chosen or self.verdict
         return judged is not None and judged.conformant
 
@@ -164,7 +170,7 @@ class Proof:
         terminalreporter.line(f"  run with {' '.join(report['options'])}")
         said = self.verdict.name
         if self.as_asked and not self.verdict.conformant:
-            said = f"none, as only {len(self._chosen)} of {len(self._expected)} tests were asked for, and none failed"
+            said = f"none, as only {len(self._asked)} of {len(self._expected)} tests were asked for, and none failed"
         terminalreporter.line(f"verdict: {said}", bold=True, green=self.as_asked)
 
 

@@ -290,6 +290,11 @@ def test_steps_that_were_drawn_are_drawn_again() -> None:
     assert of(again("f", "test_rounds.py::test_a", drawn[1:])).endswith("::test_a")
 
 
+def test_a_test_that_failed_by_turns_is_run_again_without() -> None:
+    turns = ("--lake-steps=2", "--lake-by-turns=test_rounds.py")
+    assert of(again("f", "test_rounds.py::test_a", turns)).endswith("::test_a -- --lake-steps=2")
+
+
 def test_an_error_says_what_it_comes_from() -> None:
     """A commit of which the outcome is unknown, as its method has an argument too few."""
     own = ValueError("its own")
@@ -622,6 +627,10 @@ WRONG_CALLS = {
     "no such test": (
         ["--lake-format=feather", "--lake-test=test_catalog.py::test_dorp"],
         "the suite has no such test. Did you mean test_catalog.py::test_drop?",
+    ),
+    "turns at what is not there": (
+        ["--lake-format=feather", "--lake-by-turns=test_types.py,test_typos.py"],
+        "--lake-by-turns=test_typos.py: the suite has no such file or test",
     ),
     "no lane": (["--lake-format=feather", "--lake-lanes="], "--lake-lanes"),
     "a lane too short": (["--lake-format=feather", "--lake-lanes=bare,spark"], "--lake-lanes"),
