@@ -139,12 +139,33 @@ def test_the_ways_out_of_a_refusal(cli: Cli, table: tuple[str, ...]) -> None:
     assert cli("pipeline", "adopt", *table, "-p", "p", "--epoch", "7", "--run", "new", "-y", "--json").json() | {
         "committed_at": 0
     } == {"pipeline": "p", "run": "new", "epoch": 7, "fence": 0, "content": None, "rows": 0, "committed_at": 0,
-          "snapshot": None, "forgotten": False}  # fmt: skip
+          "snapshot": None, "forgotten": False, "renamed_to": None}  # fmt: skip
     assert cli("pipeline", "rewind", *table, "-p", "p", "--epoch", "3", "-y").code == 0
     assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["epoch"] == 3
     assert cli("pipeline", "forget", *table, "-p", "p", "-y").code == 0
     assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["forgotten"] is True
     assert cli("read", *table, "--count").out == "3\n"
+
+
+def test_a_pipeline_goes_on_under_another_name(
+    cli: Cli, table: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("pipeline", "rename", *table, "-p", "p", "--to", "q")
+    looked = cli(*words, "--dry-run", "--json").json()
+    assert looked == {"dry_run": True, "renamed": [{"table": "db.t", "old": "p", "new": "q", "found": "to close"}]}
+    assert cli(*words, "--dry-run").out == "db.t: p would go on as q\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    assert cli(*words).code == 1
+    assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["forgotten"] is False
+    assert cli(*words, "-y").out == "db.t: p goes on as q\n"
+    assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["renamed_to"] == "q"
+    assert "(goes on as q)" in cli("pipeline", "show", *table, "-p", "p").out
+    assert cli("pipeline", "show", *table, "-p", "q", "--json").json()["epoch"] == 1
+    assert cli(*words, "-y", "--json").json()["renamed"][0]["found"] == "done"
+    refused = cli("pipeline", "rename", *table, "-p", "p", "--to", "a b", "-y")
+    assert (refused.code, "is not a pipeline id" in refused.err) == (2, True)
+    unknown = cli("pipeline", "rename", *table, "-p", "nobody", "--to", "r", "-y")
+    assert (unknown.code, "does not know pipeline 'nobody'" in unknown.err) == (3, True)
 
 
 def test_setting_a_watermark_asks_first(cli: Cli, table: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +236,9 @@ def test_what_a_format_does_not_maintain_is_told_by_its_name(
 
 def test_every_command_has_help_with_an_example(cli: Cli) -> None:
     groups = ["demo", "formats", "run", "read", "status", "history", "doctor", "conformance"]
-    commands = [(name,) for name in groups] + [("pipeline", name) for name in ("show", "adopt", "rewind", "forget")]
+    commands = [(name,) for name in groups] + [
+        ("pipeline", name) for name in ("show", "adopt", "rewind", "forget", "rename")
+    ]
     commands += [("maintain", name) for name in ("orphans", "open-files", "repair")]
     for command in commands:
         answer = cli(*command, "--help")

@@ -1,7 +1,8 @@
-"""``laketier pipeline show | adopt | rewind | forget``: the ways out of a refusal."""
+"""``laketier pipeline show | adopt | rewind | forget | rename``: the ways out of a refusal."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from laketier.cli.shown import print_json, say
 from laketier.cli.watermarks import watermark_document, watermark_text
 from laketier.spi import ConfigError, Watermark
 from laketier.tiering import pipelines
+from laketier.tiering.renaming import Renaming
 
 app = typer.Typer(help="Look at, or set, the watermark of a pipeline in a table.", no_args_is_help=True)
 
@@ -84,6 +86,35 @@ def forget(pipeline: Pipeline, options: LakeOptions, yes: Yes = False, json: Jso
     lake, info = options.opened()
     _confirm(yes, f"Forget pipeline {pipeline} in {info.path}?")
     _print(pipeline, pipelines.forget(lake.tiering_factory(info), pipeline), json)
+
+
+@app.command(epilog="Example: [bold]laketier pipeline rename sales.orders -p shop.log.orders --to store.log.orders[/]")
+@takes_lake
+def rename(
+    *,
+    pipeline: Pipeline,
+    to: Annotated[str, typer.Option(help="The new name.", show_default=False)],
+    options: LakeOptions,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look whether it can be done.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Let the pipeline go on under another name, exactly where it is. Its dead letters and their replays follow. A
+    renaming that was stopped half-way is ended by running it again."""
+    # Heavy, and only this command needs it.
+    from laketier.dead_letters.renaming import rename_pipeline
+
+    named = replace(options, set=[*(options.set or []), f"lake.pipeline={to}"])
+    lake, info = named.opened()
+    if not dry_run:
+        _confirm(yes, f"Has all that writes to {info.path} as {pipeline} ended, and is its name {to} now?")
+    renamed = rename_pipeline(lake.config, pipeline, to, dry_run=dry_run)
+    if json:
+        print_json({"dry_run": dry_run, "renamed": [asdict(each) | {"found": each.found.value} for each in renamed]})
+        return
+    for each in renamed:
+        done = "goes on as" if each.found is Renaming.DONE or not dry_run else "would go on as"
+        say(f"{each.table}: {each.old} {done} {each.new}")
 
 
 def _run_of(checkpoint: str) -> str:

@@ -23,6 +23,7 @@ def watermark_document(watermark: Watermark | None) -> dict[str, Any] | None:
         "committed_at": watermark.committed_at,
         "snapshot": watermark.snapshot_id,
         "forgotten": watermark.forgotten,
+        "renamed_to": watermark.renamed_to,
     }
 
 
@@ -34,6 +35,8 @@ def watermark_text(pipeline: str | None, watermark: Watermark | None) -> str:
         return f"pipeline {pipeline} never published here"
     token = watermark.token
     forgotten = " (forgotten)" if watermark.forgotten else ""
+    if watermark.renamed_to is not None:
+        forgotten = f" (goes on as {watermark.renamed_to})"
     return (
         f"pipeline {pipeline} at epoch {token.epoch} of run {token.run}{forgotten}: {watermark.rows} rows, "
         f"{moment(watermark.committed_at)}, snapshot {watermark.snapshot_id}"

@@ -1,4 +1,4 @@
-"""The failpoints of dead letters, in the order in which a round, and then a replay, passes them."""
+"""The failpoints of dead letters, in the order in which a round, then a replay, then a renaming passes them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,20 @@ REPLAY_STAGED = "replay.staged"
 REPLAY_CHOSEN = "replay.chosen"
 """After the replay recorded the dead letters that it takes, before it publishes their rows."""
 
+RENAME_CLOSED = "rename.closed"
+"""After a pipeline's old name was closed, before anything else is renamed."""
+RENAME_BESIDE = "rename.beside"
+"""After the pipelines of its dead letters were renamed, before the new name is opened."""
+
+RENAME = (RENAME_CLOSED, RENAME_BESIDE)
 REPLAY = (REPLAY_STAGED, REPLAY_CHOSEN)
 
-__all__ = ["DEAD_LETTERS", "REPLAY", "REPLAY_CHOSEN", "REPLAY_STAGED"]
+__all__ = [
+    "DEAD_LETTERS",
+    "RENAME",
+    "RENAME_BESIDE",
+    "RENAME_CLOSED",
+    "REPLAY",
+    "REPLAY_CHOSEN",
+    "REPLAY_STAGED",
+]

@@ -18,7 +18,7 @@ from laketier.spi import FeatureNotSupported, LaketierError, Secret, Token
 from laketier.spi.redaction import HIDDEN, redacted
 
 _COMMAND = re.compile(
-    r"`laketier (?P<name>pipeline (?:show|adopt|rewind|forget)|maintain orphans|history)(?P<given>(?: [^`]*)?)`"
+    r"`laketier (?P<name>pipeline (?:show|adopt|rewind|forget|rename)|maintain orphans|history)(?P<given>(?: [^`]*)?)`"
 )
 _HARMLESS = frozenset({"type", "uri", "warehouse", "endpoint", "region", "name"})
 """What libraries call settings that hold no secret, except within a URL."""

@@ -111,7 +111,7 @@ class LogRound:
             refuse_open_files(factory, where=str(self.config.table), why=_ENDS)
         watermark = pipelines.show(state, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
-        if watermark is None:
+        if watermark is None or watermark.forgotten:
             refuse_read_by_another(state, self._pipeline, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
         if self._next.wanted.is_empty and not self._next.skipped:

@@ -142,7 +142,7 @@ from laketier.spi.source import (
     ScanRequest,
 )
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
-from laketier.spi.token import FIRST_EPOCH, Decision, SourceRange, Token, Watermark, decide
+from laketier.spi.token import FIRST_EPOCH, Decision, SourceRange, Token, Watermark, decide, refuse_renamed
 from laketier.spi.versions import FORMAT_SPI_VERSION, FORMAT_SPI_VERSIONS, SOURCE_SPI_VERSION, SOURCE_SPI_VERSIONS
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 
@@ -314,6 +314,7 @@ __all__ = [
     "query_from_json",
     "query_of_text",
     "query_to_json",
+    "refuse_renamed",
     "require",
     "require_mode",
     "reshaped",

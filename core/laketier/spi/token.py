@@ -103,6 +103,8 @@ class Watermark:
         committed_at: When it was committed, in ms since the epoch, UTC. For people and audits: no decision reads it.
         snapshot_id: The snapshot that carried it. None until it is read back, for formats that know the id only then.
         forgotten: Whether it counts as none, as ``laketier pipeline forget`` was run.
+        renamed_to: The pipeline that goes on here instead, as ``laketier pipeline rename`` was run. Such a watermark is
+            forgotten as well, and no round of its own pipeline may be published.
     """
 
     token: Token
@@ -111,6 +113,7 @@ class Watermark:
     committed_at: int = 0
     snapshot_id: int | None = None
     forgotten: bool = False
+    renamed_to: str | None = None
 
     def carried_by(self, snapshot_id: int) -> Watermark:
         """Name the snapshot that carries the watermark.
@@ -140,6 +143,8 @@ class Watermark:
             "snapshot": self.snapshot_id,
             "forgotten": self.forgotten,
         }
+        if self.renamed_to is not None:  # without it as it was before pipelines got other names
+            document["renamed_to"] = self.renamed_to
         return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -178,6 +183,7 @@ class Watermark:
                 committed_at=_of(int, document["at"]),
                 snapshot_id=_optional(int, document["snapshot"]),
                 forgotten=_of(bool, document["forgotten"]),
+                renamed_to=_optional(str, document.get("renamed_to")),
             )
         except (ValueError, KeyError, TypeError, IndexError, RecursionError, ConfigError) as error:
             raise CorruptTable("a stored watermark can't be read", why=f"{error!r}: {text[:200]!r}") from error
@@ -224,6 +230,7 @@ def decide(watermark: Watermark | None, token: Token) -> Decision:
     ============  ================================  ==========================
     none          first epoch                       PROCEED
     none          a later epoch                     raises `WatermarkLost`
+    renamed       any                               raises `TokenMismatch`
     any           lower fence                       raises `Fenced`
     other run     any                               raises `TokenMismatch`
     epoch n       epoch n, same content and range   DONE
@@ -245,9 +252,11 @@ def decide(watermark: Watermark | None, token: Token) -> Decision:
         Refused: The round must not be published; one of the classes in the table says why.
         ValueError: The watermark belongs to another pipeline.
     """
+    name = f"pipeline {token.pipeline!r}"
+    if watermark is not None:
+        refuse_renamed(watermark, where=name)
     if watermark is not None and watermark.forgotten:
         watermark = None
-    name = f"pipeline {token.pipeline!r}"
     if watermark is None:
         if token.epoch == FIRST_EPOCH:
             return Decision.PROCEED
@@ -317,6 +326,29 @@ def decide(watermark: Watermark | None, token: Token) -> Decision:
         where=name,
         why=why,
         fix=f"Run the missing epochs first, or accept the gap with {_adopt(token, token.epoch - 1)}.",
+    )
+
+
+def refuse_renamed(watermark: Watermark, *, where: str) -> None:
+    """Refuse a pipeline that goes on under another name: begun anew, it would read all its rows a second time.
+
+    Args:
+        watermark: The table's watermark for the pipeline.
+        where: The place that an error names.
+
+    Raises:
+        TokenMismatch: It has another name by now.
+    """
+    if watermark.renamed_to is None:
+        return
+    old, new = watermark.token.pipeline, watermark.renamed_to
+    raise TokenMismatch(
+        f"the pipeline {old!r} goes on as {new!r} in this table",
+        where=where,
+        why="`laketier pipeline rename` was run",
+        fix=f"Stop what writes as {old!r}, or give it the new name. To take the old name back, run `laketier pipeline "
+        f"rename -p {shlex.quote(new)} --to {shlex.quote(old)}`; to begin anew under it, run `laketier pipeline forget "
+        f"-p {shlex.quote(old)}`.",
     )
 
 

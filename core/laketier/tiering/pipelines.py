@@ -1,4 +1,5 @@
-"""The ways out of a refusal: show, adopt, rewind and forget a pipeline's watermark in a table.
+"""The ways out of a refusal: show, adopt, rewind and forget a pipeline's watermark in a table. To rename a pipeline:
+`laketier.tiering.renaming`.
 
 Each but the first is a commit of its own, a compare-and-set without files. They are for people who know which rows
 are in the table. No round calls them.
@@ -69,7 +70,7 @@ def _known(state: TableState, pipeline: str) -> Known:
 
 def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: int) -> Watermark:
     """Declare that the table holds all rows up to ``epoch`` of ``run``: the next round may be ``epoch + 1``."""
-    _refuse_horizon(pipeline)
+    refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
         fence = 0 if last is None else last.token.fence
@@ -81,7 +82,7 @@ def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: i
 def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Watermark:
     """Go back to ``epoch`` of the same run, after the rows of later epochs were removed. Raises `ConfigError` when
     the table is not past it, and `WatermarkLost` when it does not know the pipeline."""
-    _refuse_horizon(pipeline)
+    refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
         if last is None or last.forgotten:
@@ -99,10 +100,10 @@ def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Wa
 def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
     """Make the table treat the pipeline as new: its next round must be the first epoch. Also one whose watermark left
     the table's history, such as any pipeline of a table whose metadata was rebuilt."""
-    _refuse_horizon(pipeline)
+    refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
-        if last is None or last.forgotten:
+        if last is None or (last.forgotten and last.renamed_to is None):
             raise WatermarkLost(f"the table does not know pipeline {pipeline!r}", fix="There is nothing to forget.")
         return last.token
 
@@ -110,7 +111,8 @@ def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
     return set_watermark(factory, pipeline, change, forgotten=True, after_rollback=lambda: lost, at_rest=True)
 
 
-def _refuse_horizon(pipeline: str) -> None:
+def refuse_horizon(pipeline: str) -> None:
+    """Raise `ConfigError` for the name that is no pipeline's."""
     if pipeline == COLLECTOR:
         raise ConfigError(
             f"{COLLECTOR} is no pipeline: its watermark is the horizon of orphan collection",
@@ -127,16 +129,19 @@ def set_watermark(
     forgotten: bool = False,
     after_rollback: Callable[[], Token] | None = None,
     at_rest: bool = False,
+    renamed_to: str | None = None,
+    look: Callable[[TableState], None] | None = None,
     policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Watermark:
     """``change`` makes the new token from the last watermark; ``after_rollback``, if given, makes it when that one left
     the table's history. ``at_rest``: whether the change is of the pipeline as it was at the first look, so that one
     which goes on meanwhile is left as it is: a forgotten pipeline may have begun anew, and forgotten again it would
-    read all its rows twice. Driver. Raises `Conflict` when others' commits came first each time, or the pipeline went
-    on, so that nothing is changed; `NotBegun` when attempts failed before their effect; and `UnknownOutcome`."""
+    read all its rows twice. ``look`` is called with each state before ``change`` and may raise. Driver. Raises
+    `Conflict` when others' commits came first each time, or the pipeline went on, so that nothing is changed;
+    `NotBegun` when attempts failed before their effect; and `UnknownOutcome`."""
     commit_id = new_attempt_id()
     committer = factory.create_committer(CommitterInitContext(commit_id=commit_id))
-    loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, at_rest, policy)
+    loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, at_rest, renamed_to, look, policy)
     try:
         watermark: Watermark = policy.retrying(_Again)(loop.attempt)
     finally:
@@ -157,6 +162,8 @@ class _Change:
     forgotten: bool
     after_rollback: Callable[[], Token] | None
     at_rest: bool
+    renamed_to: str | None
+    look: Callable[[TableState], None] | None
     policy: RetryPolicy
     conflicts: int = 0
     unknowns: int = 0
@@ -174,8 +181,12 @@ class _Change:
             self._give_up()
         if self.at_rest:
             self._refuse_moved(last)
+        if self.look is not None:
+            self.look(state)
         token = self.after_rollback() if rolled_back and self.after_rollback is not None else self.change(last)
-        watermark = Watermark(token, self.commit_id, committed_at=host_time(), forgotten=self.forgotten)
+        watermark = Watermark(
+            token, self.commit_id, committed_at=host_time(), forgotten=self.forgotten, renamed_to=self.renamed_to
+        )
         try:
             self.committer.publish(state, [], watermark)
         except Conflict as error:

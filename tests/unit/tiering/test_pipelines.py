@@ -25,6 +25,7 @@ from laketier.spi import (
     host_time,
 )
 from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, pipelines
+from laketier.tiering.renaming import Renaming, close_old_name, open_new_name, renaming
 from memory_lake import MemoryFactory, MemoryTable
 
 
@@ -265,6 +266,92 @@ def test_other_pipelines_may_go_on_meanwhile(table: MemoryTable, change: str, is
     assert table.watermarks["other"].token.epoch == 1
     last = table.watermarks["p"]
     assert (last.token.epoch, last.forgotten) == (1 if change == "forget" else 0, change == "forget")
+
+
+def test_what_the_old_name_publishes_before_it_is_closed_is_taken_over(table: MemoryTable) -> None:
+    publish(table, 0, 1)
+    table.rivals.append(lambda: publish(table, 1, 2))
+    close_old_name(MemoryFactory(table), "p", "q")
+    with pytest.raises(TokenMismatch, match="'p' goes on as 'q' in this table"):
+        publish(table, 2, 3)
+    with pytest.raises(TokenMismatch, match="'p' goes on as 'q' in this table"):
+        publish(table, 0, 4, run="begun anew")
+    assert "q" not in table.watermarks
+    open_new_name(MemoryFactory(table), "p", "q")
+    assert (table.watermarks["q"].token.run, table.watermarks["q"].token.epoch) == ("run-1", 1)
+    pipelines.forget(MemoryFactory(table), "p")
+    assert publish(table, 0, 4, run="begun anew") is RoundOutcome.PUBLISHED, "who says so begins anew"
+
+
+@pytest.mark.parametrize("step", [close_old_name, open_new_name])
+def test_a_renaming_whose_answer_was_lost_is_found(table: MemoryTable, step: Callable[..., None]) -> None:
+    publish(table, 0, 1)
+    steps = [close_old_name, open_new_name]
+    for each in steps[: steps.index(step)]:
+        each(MemoryFactory(table), "p", "q")
+
+    def goes_on() -> None:
+        if step is open_new_name:
+            TieringRound(MemoryFactory(table), token=Token("q", "run-1", 1)).commit([table.stage(2, attempt="q")])
+
+    table.after = _Then(TimeoutError("answer lost"), goes_on)
+    for each in steps[steps.index(step) :]:
+        each(MemoryFactory(table), "p", "q")
+    assert table.watermarks["q"].token.epoch == (1 if step is open_new_name else 0)
+    assert renaming(table.state, "p", "q") is Renaming.DONE
+
+
+def test_the_new_name_goes_on_under_the_lease_and_with_the_input_of_the_old(table: MemoryTable) -> None:
+    table.watermarks["p"] = Watermark(Token("p", "r", 4, 7, "x", SourceRange("3", "5", "stamp")), "c")
+    close_old_name(MemoryFactory(table), "p", "q")
+    assert table.watermarks["p"].token.source == SourceRange("3", "5", "stamp")
+    open_new_name(MemoryFactory(table), "p", "q")
+    assert table.watermarks["q"].token == Token("q", "r", 4, 7, "x", SourceRange("3", "5", "stamp"))
+    assert Watermark.from_json(table.watermarks["p"].to_json()) == table.watermarks["p"]
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        (Watermark(Token("q", "r", 1), "c"), "knows the pipeline 'q' already, at epoch 1"),
+        (
+            Watermark(Token("q", "r", 1), "c", forgotten=True),
+            "knows the pipeline 'q' already, as one that was forgotten",
+        ),
+        (Watermark(Token("q", "r", 1), "c", forgotten=True, renamed_to="z"), "as one that goes on as 'z'"),
+        (Watermark(Token("q", "r", 9), "c", forgotten=True, renamed_to="p"), "as one that goes on as 'p'"),
+    ],
+)
+def test_a_name_with_a_history_of_its_own_is_not_given(table: MemoryTable, there: Watermark, told: str) -> None:
+    table.watermarks |= {"p": Watermark(Token("p", "r", 4), "c"), "q": there}
+    with pytest.raises(TokenMismatch, match=told):
+        close_old_name(MemoryFactory(table), "p", "q")
+    assert table.watermarks["p"].renamed_to is None
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        Watermark(Token("q", "other", 9), "c"),
+        Watermark(Token("q", "r", 3), "c"),
+        Watermark(Token("q", "r", 9), "c", forgotten=True),
+        Watermark(Token("q", "r", 9), "c", forgotten=True, renamed_to="p"),
+        Watermark(Token("q", "other", 3), "c", forgotten=True, renamed_to="p"),
+        Watermark(Token("q", "r", 3), "c", forgotten=True, renamed_to="z"),
+    ],
+)
+def test_a_renaming_is_not_done_again_over_what_came_since(table: MemoryTable, there: Watermark) -> None:
+    table.watermarks |= {"p": Watermark(Token("p", "r", 4), "c", forgotten=True, renamed_to="q"), "q": there}
+    with pytest.raises(TokenMismatch, match="was renamed to 'q' before, which has another history by now"):
+        open_new_name(MemoryFactory(table), "p", "q")
+    assert table.watermarks["q"] == there
+
+
+@pytest.mark.parametrize(("old", "new"), [("p", "p"), ("p", COLLECTOR), (COLLECTOR, "q")])
+def test_names_that_no_pipeline_can_get(table: MemoryTable, old: str, new: str) -> None:
+    table.watermarks |= {name: Watermark(Token(name, "r", 4), "c") for name in ("p", COLLECTOR)}
+    with pytest.raises(ConfigError):
+        close_old_name(MemoryFactory(table), old, new)
 
 
 QUICK = RetryPolicy(conflicts=30, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
