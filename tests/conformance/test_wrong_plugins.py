@@ -143,15 +143,30 @@ def _is_costly(test: str) -> bool:
     return test.startswith(COSTLY)
 
 
+QUICK_OF = 3
+"""Of so many tests of a file that can fail, `make test` sees one fail."""
+
+
 def _quick() -> set[str]:
-    """Of the wrong plugins that one test catches, the first: the test can fail, and says why. The others are deep."""
+    """Of the wrong plugins that one test catches, the first: the test can fail, and says why. Of these some for each
+    file of the suite. The others are deep."""
     first: dict[str, str] = {}
     for wrong, (test, _) in CAUGHT_BY.items():
         first.setdefault(test, wrong)
-    return {wrong for test, wrong in first.items() if not _is_costly(test)}
+    files: dict[str, list[str]] = {}
+    for test in sorted(first):
+        if not _is_costly(test):
+            files.setdefault(test.partition("::")[0], []).append(first[test])
+    return {wrong for found in files.values() for wrong in found[::QUICK_OF]}
 
 
 QUICK = _quick()
+
+
+def test_of_each_file_of_the_suite_a_test_is_seen_to_fail_on_each_day() -> None:
+    """But of those whose every wrong plugin takes seconds."""
+    files = {test.partition("::")[0] for test, _ in CAUGHT_BY.values() if not _is_costly(test)}
+    assert {CAUGHT_BY[wrong][0].partition("::")[0] for wrong in QUICK} == files
 
 
 def _lanes(tests: Iterable[str]) -> list[str]:

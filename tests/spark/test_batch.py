@@ -55,7 +55,7 @@ def test_an_unnamed_batch_appends_each_time(spark: SparkSession, target: Target)
     assert target.ids(spark) == [0, 0, 1, 1, 2, 2]
 
 
-@pytest.mark.quick_on("delta", "lance")
+@pytest.mark.quick_on("lance")
 def test_overwrite(spark: SparkSession, each_target: Target) -> None:
     save(spark.range(10), each_target, **{"lake.pipeline": "nightly", "lake.epoch": "0"})
     save(spark.range(5), each_target, "overwrite")

@@ -102,7 +102,7 @@ def test_a_session_that_overwrites_partitions_one_by_one(
     assert target.ids(spark) == landing.ids[: landing.rows]
 
 
-@pytest.mark.quick_on("iceberg", "localfile")
+@pytest.mark.quick_on("iceberg")
 def test_rows_arrive_once_whatever_becomes_of_the_checkpoint(
     run_batches: Run, spark: SparkSession, landing: Landing, each_target: Target
 ) -> None:

@@ -32,7 +32,7 @@ def named(target: Target, epoch: int) -> dict[str, str]:
     return target.options(pipeline="nightly", epoch=epoch)
 
 
-@pytest.mark.quick_on("delta", "lance")
+@pytest.mark.quick_on("delta")
 def test_write_is_exact_and_idempotent(spark: SparkSession, each_target: Target) -> None:
     first = laketier.spark.write(spark.range(100), named(each_target, 0))
     assert (first.outcome, first.rows) == (RoundOutcome.PUBLISHED, 100)
@@ -74,7 +74,7 @@ def test_mode_is_checked(spark: SparkSession, target: Target) -> None:
         laketier.spark.write(spark.range(1), target.options(), mode="upsert")
 
 
-@pytest.mark.quick_on("iceberg", "localfile")
+@pytest.mark.quick_on("lance")
 def test_tier_a_folder(spark: SparkSession, landing: Landing, each_target: Target) -> None:
     landing.land(5)
     folder = ParquetFolder(str(landing.folder))
@@ -88,7 +88,7 @@ def test_tier_a_folder(spark: SparkSession, landing: Landing, each_target: Targe
     assert each_target.ids(spark) == landing.ids[:50]
 
 
-@pytest.mark.quick_on("delta", "iceberg")
+@pytest.mark.quick_on("iceberg")
 def test_tier_a_table_into_another(spark: SparkSession, landing: Landing, each_target: Target, tmp_path: Path) -> None:
     landing.land(4)
     laketier.spark.tier(spark, ParquetFolder(str(landing.folder)), each_target.options())

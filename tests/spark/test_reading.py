@@ -35,6 +35,7 @@ def written(spark: SparkSession, landing: Landing, each_target: Target) -> Targe
     return each_target
 
 
+@pytest.mark.quick_on("delta", "localfile")
 def test_all_ways_give_the_same_rows(spark: SparkSession, landing: Landing, written: Target) -> None:
     expected = sorted(spark.read.schema("id long, name string, at timestamp").parquet(str(landing.folder)).collect())
     config = configure(written.options())
@@ -45,6 +46,7 @@ def test_all_ways_give_the_same_rows(spark: SparkSession, landing: Landing, writ
     assert sorted(spark.read.format("laketier").options(**written.options()).load().collect()) == expected
 
 
+@pytest.mark.quick_on("iceberg", "lance")
 def test_columns_and_filters(spark: SparkSession, landing: Landing, written: Target) -> None:
     either = Or((Leaf("id", Op.IN, (3, 21)), And((Leaf("id", Op.GE, 27), Not(Leaf("name", Op.IS_NULL))))))
     df = laketier.spark.read(spark, written.options(), columns=["name"], filters=[either])

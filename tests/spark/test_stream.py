@@ -86,7 +86,7 @@ def drop_commit(checkpoint: Path, epoch: int) -> None:
     (checkpoint / "commits" / str(epoch)).unlink()
 
 
-@pytest.mark.quick_on("delta", "iceberg")
+@pytest.mark.quick_on("delta")
 def test_rows_arrive_once_across_restart_and_replay(
     run_stream: Run, spark: SparkSession, landing: Landing, each_target: Target
 ) -> None:
@@ -110,7 +110,7 @@ def test_rows_arrive_once_across_restart_and_replay(
     assert watermark(each_target).token.epoch == 2
 
 
-@pytest.mark.quick_on("lance", "localfile")
+@pytest.mark.quick_on("lance")
 def test_values_survive(run_stream: Run, spark: SparkSession, landing: Landing, each_target: Target) -> None:
     landing.land(1)
     run_stream(landing, each_target)
