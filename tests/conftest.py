@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from depth import formats_by_turns
 from run_settings import pytest_configure
 
 __all__ = ["pytest_configure"]
@@ -27,6 +28,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    formats_by_turns(items)
     if config.pluginmanager.hasplugin("xdist"):
         from spreading import order
 

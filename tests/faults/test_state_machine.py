@@ -61,6 +61,7 @@ def few() -> dict[str, set[str]]:
 
 
 @pytest.mark.timeout(7200 if EXAMPLES else 900)  # a failure is made shorter first, which takes many runs
+@pytest.mark.each_format  # what the few histories of all of them leave out is told below
 @pytest.mark.parametrize("format", format_names())
 @sizes("histories", few_of, lambda name: MORE.get(name, 36))
 def test_any_history(histories: Callable[[str], int], format: str, tmp_path: Path, few: dict[str, set[str]]) -> None:

@@ -1,0 +1,72 @@
+"""What of several formats is left to the deep tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from depth import BY_TURNS, FORMATS, formats_by_turns
+
+
+class _Item:
+    """As much of a test as its depth is decided on."""
+
+    def __init__(self, nodeid: str, *marks: str, **parameters: object) -> None:
+        self.nodeid = nodeid + (f"[{'-'.join(map(str, parameters.values()))}]" if parameters else "")
+        self.marks = list(marks)
+        if parameters:
+            self.callspec = SimpleNamespace(params=parameters)
+
+    def get_closest_marker(self, name: str) -> object | None:
+        return name if name in self.marks else None
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.marks.append(mark.name)
+
+
+def _left(*items: _Item) -> list[_Item]:
+    """Those that are in `make test`."""
+    made: Any = list(items)
+    formats_by_turns(made)
+    return [item for item in items if "deep" not in item.marks]
+
+
+def test_each_case_meets_two_formats_and_two_cases_meet_all() -> None:
+    items = [
+        _Item(f"{BY_TURNS[0]}test_a.py::test", kind=kind, format=name) for name in FORMATS for kind in ("one", "two")
+    ]
+    left = _left(*items)
+    assert Counter(str(item.callspec.params["kind"]) for item in left) == {"one": 2, "two": 2}
+    assert {item.callspec.params["format"] for item in left} == set(FORMATS)
+
+
+def test_not_all_tests_meet_the_same_two() -> None:
+    items = [_Item(f"{BY_TURNS[1]}test_a.py::test_{number}", format=name) for name in FORMATS for number in range(9)]
+    left = _left(*items)
+    assert len(left) == 18
+    assert {item.callspec.params["format"] for item in left} == set(FORMATS)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        _Item("tests/faults/test_a.py::test", "each_format", format="delta"),
+        _Item("tests/unit/test_a.py::test", format="delta"),
+        _Item("plugins/delta/tests/test_a.py::test", format="delta"),
+        _Item("tests/faults/test_a.py::test", one="delta", two="lance"),
+        _Item("tests/faults/test_a.py::test", value=["delta"]),
+        _Item("tests/faults/test_a.py::test"),
+    ],
+    ids=lambda item: item.nodeid,
+)
+def test_others_stay(item: _Item) -> None:
+    """What is marked, what lies elsewhere, what is about two formats or none."""
+    assert _left(item, *(_Item("tests/faults/test_a.py::test", format=name) for name in FORMATS[1:]))[0] is item
+
+
+def test_what_two_formats_meet_stays() -> None:
+    items = [_Item("tests/faults/test_a.py::test", format=name) for name in FORMATS[:2]]
+    assert _left(*items) == items
