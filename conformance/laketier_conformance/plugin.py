@@ -100,8 +100,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--lake-by-turns",
         metavar="FILES",
         default="",
-        help="comma-separated files or tests of the suite: of several formats in one run each takes every second case "
-        "of these tests, by turns (the verdict is at most partial, and the exit code tells of what was taken)",
+        help="comma-separated files and tests of the suite: of several formats in one run each takes every second case "
+        "of the tests in these files, and every second of these tests, by turns (the verdict is at most partial, and "
+        "the exit code tells of what was taken)",
     )
     # Of `laketier conformance`: the test that has begun is written there, for who sees the process end without a word.
     group.addoption("--lake-underway", metavar="FILE", help=argparse.SUPPRESS)

@@ -1,8 +1,8 @@
 """Of several formats in one run, each may take every second case of a test, by turns: for runs on each day.
 
-A case is one parameter of a test, such as a type or a step. Each test is still run on each format, and each case on
-about half of the formats that have what it needs, and on one at least. What a format left to others keeps it from being
-called conformant.
+A case is one parameter of a test, such as a type or a step. Each test with cases is still run on each format, and each
+case on about half of the formats that have what it needs, and on one at least. A test without cases that is named
+itself is taken as one. What a format left to others keeps it from being called conformant.
 """
 
 from __future__ import annotations
@@ -33,18 +33,21 @@ class Case:
     name: str
     formats: Sequence[str]
     able: frozenset[str]
+    alone: bool = False
+    """It is a test that was named itself, and not only its file."""
 
     @property
-    def test(self) -> str:
-        """The test, without what it is run with."""
-        return self.name.partition("[")[0]
+    def taken_with(self) -> str:
+        """What its turns are counted in: its test, or its file where the whole test is left to others."""
+        test, bracket, _ = self.name.partition("[")
+        return test if bracket or not self.alone else test.partition("::")[0]
 
 
 def left_to_others(cases: Iterable[Case]) -> dict[str, set[str]]:
     """By format, the names of the cases that it leaves to others. The same for the same cases: no draw decides."""
     tests: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
-        tests[case.test].append(case)
+        tests[case.taken_with].append(case)
     left: dict[str, set[str]] = defaultdict(set)
     for alike in tests.values():
         # Parameters that vary in step, such as each type with nulls and without, would fall to the same formats.
@@ -52,7 +55,7 @@ def left_to_others(cases: Iterable[Case]) -> dict[str, set[str]]:
         for number, case in enumerate(alike):
             able = [name for name in case.formats if name in case.able]
             for formats in (able, [name for name in case.formats if name not in case.able]):
-                each = min(_EACH, len(formats), len(alike))
+                each = min(_EACH, len(formats), _EACH if case.alone else len(alike))
                 for turn, name in enumerate(formats):
                     if (number + turn) % each:
                         left[name].add(case.name)
@@ -76,7 +79,10 @@ class Turns:
                 if self._is_able(item, name):
                     able[test].add(name)
         order = list(self._suite.proofs)
-        cases = [Case(test, sorted(found, key=order.index), frozenset(able[test])) for test, found in formats.items()]
+        cases = [
+            Case(test, sorted(found, key=order.index), frozenset(able[test]), alone=test in self._named)
+            for test, found in formats.items()
+        ]
         left = left_to_others(cases)
         self._leave((name, test) for name, tests in left.items() for test in tests)
         gone = [item for item, (name, test) in whose.items() if test in left.get(name, ())]

@@ -45,6 +45,19 @@ def test_each_format_takes_a_case_of_each_test_and_each_case_has_a_format(format
         assert set(map(len, taken.values())) == {len(formats)}, "there is nobody to leave it to, or nothing else"
 
 
+def test_a_test_without_cases_is_left_to_others_only_where_it_is_named() -> None:
+    """Two formats take it, and of two tests not the same two."""
+    names = [f"a.py::test_{number}" for number in range(6)]
+    taken = _taken([Case(name, FOUR, frozenset(FOUR), alone=True) for name in names])
+    assert {len(formats) for formats in taken.values()} == {2}
+    assert Counter(name for formats in taken.values() for name in formats) == dict.fromkeys(FOUR, 3)
+    assert set(map(tuple, _taken([Case(name, FOUR, frozenset(FOUR)) for name in names]).values())) == {FOUR}
+    assert len(*_taken([Case(names[0], FOUR, frozenset(FOUR), alone=True)]).values()) == 2, (
+        "also where it is the only one"
+    )
+    assert list(*_taken([Case(names[0], FOUR[:1], frozenset(FOUR), alone=True)]).values()) == list(FOUR[:1])
+
+
 def test_what_one_format_alone_has_is_taken_by_it() -> None:
     """The others refuse it by turns: their refusals show nothing of what works."""
     taken = _taken([Case(f"a.py::test[{number}]", FOUR, frozenset({"iceberg"})) for number in range(6)])

@@ -51,20 +51,23 @@ def test_not_all_tests_meet_the_same_two() -> None:
 
 
 @pytest.mark.parametrize(
-    "item",
+    ("nodeid", "marks", "more"),
     [
-        _Item("tests/faults/test_a.py::test", "each_format", format="delta"),
-        _Item("tests/unit/test_a.py::test", format="delta"),
-        _Item("plugins/delta/tests/test_a.py::test", format="delta"),
-        _Item("tests/faults/test_a.py::test", one="delta", two="lance"),
-        _Item("tests/faults/test_a.py::test", value=["delta"]),
-        _Item("tests/faults/test_a.py::test"),
+        ("tests/faults/test_a.py::test", ["each_format"], {}),
+        ("tests/unit/test_a.py::test", [], {}),
+        ("plugins/delta/tests/test_a.py::test", [], {}),
+        ("tests/faults/test_a.py::test", [], {"into": "lance"}),
     ],
-    ids=lambda item: item.nodeid,
+    ids=["marked", "of units", "of a plugin", "of two formats"],
 )
-def test_others_stay(item: _Item) -> None:
-    """What is marked, what lies elsewhere, what is about two formats or none."""
-    assert _left(item, *(_Item("tests/faults/test_a.py::test", format=name) for name in FORMATS[1:]))[0] is item
+def test_others_stay(nodeid: str, marks: list[str], more: dict[str, str]) -> None:
+    items = [_Item(nodeid, *marks, format=name, **more) for name in FORMATS]
+    assert _left(*items) == items
+
+
+def test_what_has_no_format_stays() -> None:
+    items = [_Item("tests/faults/test_a.py::test"), _Item("tests/faults/test_b.py::test", value=["delta"])]
+    assert _left(*items) == items
 
 
 def test_what_two_formats_meet_stays() -> None:
