@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.rounds.splits import WEIGHT_OF_A_TASK
-from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, LogTable, TableLog
+from laketier.spi import BadRecord, BucketBounds, FindUnstorable, LogOffsets, LogRange, LogSplit, LogTable, TableLog
 
 COLUMNS = {"id": "int64", "text": "string"}
 
@@ -81,6 +81,11 @@ class CutLog(TableLog):
 
     def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
         return self.log.read(split, **options)
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, **options: Any
+    ) -> Iterator[pa.RecordBatch]:
+        return self.log.read_storable(split, find_unstorable, **options)
 
     def decode(self, records: Sequence[BadRecord], **options: Any) -> Iterator[pa.RecordBatch]:
         return self.log.decode(records, **options)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from laketier.bucketing.keys import BucketKey
-from laketier.spi import BucketAssigner, IncompatibleData
+from laketier.spi import BucketAssigner, UnstorableRows
 
 PIECE_ROWS = 65_536
 PIECE_BYTES = 32 * 1024 * 1024
@@ -44,7 +44,7 @@ class KeyAssigner(BucketAssigner):
     def _refuse_nulls(self, columns: Sequence[pa.Array]) -> None:
         for key, column in zip(self.keys, columns, strict=True):
             if column.null_count:
-                raise IncompatibleData(
+                raise UnstorableRows(
                     f"the bucket key {key.name!r} has {column.null_count} nulls",
                     why=f"the bucket function {self.function!r} has no bucket for them",
                     fix="Filter or fill them in the query, or bucket by another column.",

@@ -13,7 +13,7 @@ from laketier.bucketing.assigner import KeyAssigner
 from laketier.bucketing.keys import BucketKey, KeyKind, bucket_keys
 from laketier.bucketing.murmur3 import Hashes
 from laketier.bucketing.rows import ByteRows
-from laketier.spi import BucketAssignerFactory, IncompatibleData, TableDescriptor
+from laketier.spi import BucketAssignerFactory, TableDescriptor, UnstorableRows
 
 NULL_PLACEHOLDER = "__null__"
 EMPTY_PLACEHOLDER = "__empty__"
@@ -123,7 +123,7 @@ def _refuse_reserved(key: BucketKey, text: pa.Array) -> None:
         (EMPTY_PLACEHOLDER, pc.equal(text, EMPTY_PLACEHOLDER)),
     ):
         if pc.any(matches).as_py():
-            raise IncompatibleData(
+            raise UnstorableRows(
                 f"the bucket key {key.name!r} has a value with {reserved!r}",
                 why="Hudi's composite record keys reserve it",
                 fix="Replace it in the query, or bucket by a single key.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow.types as pt
 
 from laketier.codecs.bounds import CELLS
 from laketier.codecs.decoding import BadValue, Decoder
+from laketier.kit.views import only
 
 BLOCK_BYTES = 8 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -94,9 +95,15 @@ def _refuse_no_text(data: bytes) -> None:
         raise BadValue(f"it is {kind}")
 
 
-def parse_lines(block: bytes, first: int, decoder: Decoder, on_bad: OnBadLine) -> Iterator[pa.RecordBatch]:
+def parse_lines(
+    block: bytes,
+    first: int,
+    decoder: Decoder,
+    on_bad: OnBadLine,
+    refused: Callable[[pa.RecordBatch], Mapping[int, str]] | None = None,
+) -> Iterator[pa.RecordBatch]:
     """The rows of a block, one for each line that is not blank and not bad, in order. ``first``: the number of its
-    first line."""
+    first line. ``refused``: of the rows that it gets, the places of those whose lines are bad all the same, and why."""
     lines = block.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -113,8 +120,14 @@ def parse_lines(block: bytes, first: int, decoder: Decoder, on_bad: OnBadLine) -
         decoded = decoder.decode(run)
         for one in decoded.bad:
             on_bad(numbers[start + one.index], run[one.index], one.error)
-        if decoded.rows.num_rows:
-            yield decoded.rows
+        rows = decoded.rows
+        found = {} if refused is None else refused(rows)
+        for at, error in sorted(found.items()):
+            on_bad(numbers[start + decoded.index[at]], run[decoded.index[at]], error)
+        if found:
+            rows = only(rows, pa.array([at not in found for at in range(rows.num_rows)]))
+        if rows.num_rows:
+            yield rows
 
 
 def columns_in(schema: pa.Schema) -> int:

@@ -1,4 +1,4 @@
-"""Replays dead letters: decodes them again and appends those that are rows now, each once.
+"""Replays dead letters: decodes them again and appends those that are rows now that the table can store, each once.
 
 A replay commits to two tables, which is not one atomic step, and the settings may change between the two commits. So a
 replay first records which dead letters it takes (`laketier.dead_letters.records`). That record decides: when the replay
@@ -9,7 +9,7 @@ recorded for them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -35,6 +35,7 @@ from laketier.dead_letters.records import (
     scan_dead_letters,
 )
 from laketier.dead_letters.table import DEAD_LETTERS, dead_letter_table, refuse_others, token_of
+from laketier.dead_letters.unfit import Key, key_of, undecodable, unfit
 from laketier.kit import failpoint
 from laketier.registry import open_lake
 from laketier.spi import (
@@ -52,6 +53,7 @@ from laketier.spi import (
     TableNotFound,
     Token,
     TokenMismatch,
+    UnstorableRows,
     WatermarkLost,
     WriterInitContext,
     new_attempt_id,
@@ -60,9 +62,9 @@ from laketier.tables import prepare_table
 from laketier.tiering import TieringRound, pipelines, write_task
 from laketier.tiering.committed import committed_offsets
 from laketier.tiering.horizon import attempts_after, clock_of_table
+from laketier.tiering.unstorable import Trial
 
 _Factory = LakeTieringFactory[Any]
-_Key = tuple[str, int, bytes | None, bytes | None]
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class ReplayResult:
     Attributes:
         replayed: The dead letters whose rows were appended.
         rows: The number of their rows.
-        unfit: The dead letters that still are no rows.
+        unfit: The dead letters that still are no rows, or none that the table can store.
         waiting: The dead letters of a round that has not ended yet.
         errors: The first few of the unfit records, with their errors.
     """
@@ -90,7 +92,7 @@ def replay(config: LakeConfig, log: TableLog, *, dry_run: bool = False, most: in
     Args:
         config: The lake table, with its pipeline.
         log: The log of its source's table.
-        dry_run: Count only, and publish nothing.
+        dry_run: Count only, and publish nothing. Files that are staged to see whether rows can be stored are deleted.
         most: The number of dead letters of one epoch at most.
 
     Returns:
@@ -147,14 +149,12 @@ class _Replay:
 
     def run(self, dry_run: bool) -> ReplayResult:
         if dry_run or not self._committed:
-            replays = read_replays(self._config)
+            replays, trial = read_replays(self._config), self._trial()
             done = ReplayResult()
             for dead_letters in self._chunks(replays, DeadLetterState.REPLAYING):
                 done = _sum(done, ReplayResult(replayed=len(dead_letters)))
             for dead_letters in self._chunks(replays, DeadLetterState.OPEN):
-                done = _sum(
-                    done, self._tried(dead_letters, lambda batches: sum(batch.num_rows for batch in batches))[0]
-                )
+                done = _sum(done, self._looked_at(dead_letters, trial))
             return _sum(done, ReplayResult(waiting=self._waiting(replays)))
         lake = open_lake(self._config)
         follows = replace(lake, config=replace(lake.config, merge_schema=True))
@@ -198,27 +198,48 @@ class _Replay:
         return sum(replays.state(dead_letter) is DeadLetterState.OPEN for dead_letter in each_once(ahead))
 
     def _tried(
-        self, dead_letters: Sequence[DeadLetter], write: Callable[[Iterator[pa.RecordBatch]], Any]
-    ) -> tuple[ReplayResult, list[DeadLetter], Any]:
-        """Decode, and pass the rows to ``write``. Returns counts, the dead letters that are rows, and its answer."""
-        bad: dict[_Key, BadRecord] = {}
+        self, dead_letters: Sequence[DeadLetter], factory: _Factory
+    ) -> tuple[ReplayResult, list[DeadLetter], bytes]:
+        """Decode, and stage the rows. Returns counts, the dead letters that are rows, and the staged rows' message."""
+        records = [dead_letter.record for dead_letter in dead_letters]
+        bad = undecodable(self._log, [record for record in records if record.value is None])
+        try:
+            rows, message = self._stage(records, bad, factory)
+        except UnstorableRows:
+            bad |= unfit(self._log, records, Trial(factory, self._rows_after))
+            rows, message = self._stage(records, bad, factory)
+        return _counted(dead_letters, bad, rows), _fit(dead_letters, bad), message
+
+    def _stage(self, records: Sequence[BadRecord], bad: dict[Key, BadRecord], factory: _Factory) -> tuple[int, bytes]:
+        """The rows of all records but the ``bad`` ones, to which it adds. Returns their number and the message."""
         rows = 0
 
-        def counted() -> Iterator[pa.RecordBatch]:
+        def decoded() -> Iterator[pa.RecordBatch]:
             nonlocal rows
-            records = [dead_letter.record for dead_letter in dead_letters]
-            for batch in self._log.decode(records, on_bad_record=lambda record: bad.update({_key(record): record})):
+            left = [record for record in records if key_of(record) not in bad]
+            for batch in self._log.decode(left, on_bad_record=lambda record: bad.update({key_of(record): record})):
                 rows += batch.num_rows
                 yield batch
 
-        answer = write(counted())
-        fit = [dead_letter for dead_letter in dead_letters if _key(dead_letter.record) not in bad]
-        errors = tuple(islice(bad.values(), 3))
-        return ReplayResult(len(fit), rows, len(dead_letters) - len(fit), errors=errors), fit, answer
-
-    def _stage(self, factory: _Factory) -> Callable[[Iterator[pa.RecordBatch]], bytes]:
         context = WriterInitContext(attempt=new_attempt_id(self._rows_after), split_index=0)
-        return lambda batches: write_task(factory, batches, context)
+        message = write_task(factory, decoded(), context)
+        return rows, message
+
+    def _looked_at(self, dead_letters: Sequence[DeadLetter], trial: Trial | None) -> ReplayResult:
+        records = [dead_letter.record for dead_letter in dead_letters]
+        bad = unfit(self._log, records, trial)
+        left = [record for record in records if key_of(record) not in bad]
+        return _counted(dead_letters, bad, sum(batch.num_rows for batch in self._log.decode(left)))
+
+    def _trial(self) -> Trial | None:
+        """Attempts to write to the table as it is now. None where there is none yet."""
+        lake = open_lake(self._config)
+        try:
+            table = lake.load_table()
+        except TableNotFound:
+            return None
+        factory = lake.tiering_factory(table)
+        return Trial(factory, attempts_after(lake.state(table), clock_of_table(factory)))
 
     def _epoch(
         self,
@@ -228,7 +249,7 @@ class _Replay:
         last: Token | None,
     ) -> tuple[ReplayResult, Token | None]:
         epoch = FIRST_EPOCH if last is None else last.epoch + 1
-        result, fit, message = self._tried(dead_letters, self._stage(factory))
+        result, fit, message = self._tried(dead_letters, factory)
         if not fit:
             TieringRound(factory).abort_messages([message], commit_was_called=False)
             return result, last
@@ -273,7 +294,7 @@ class _Replay:
                 where=str(dead_letter_table(self._config.table)),
                 fix="Restore it to where it was when the replay was killed.",
             )
-        result, fit, message = self._tried(dead_letters, self._stage(factory))
+        result, fit, message = self._tried(dead_letters, factory)
         if len(fit) < len(dead_letters):
             TieringRound(factory).abort_messages([message], commit_was_called=False)
             first = result.errors[0]
@@ -313,9 +334,13 @@ def _content(dead_letters: Sequence[DeadLetter]) -> str:
     return f"letters:{hashlib.sha256(' '.join(ids).encode()).hexdigest()}"
 
 
-def _key(record: BadRecord) -> _Key:
-    """The parts of a record that decide whether it is a row."""
-    return record.bucket, record.offset, record.key, record.value
+def _fit(dead_letters: Sequence[DeadLetter], bad: Mapping[Key, BadRecord]) -> list[DeadLetter]:
+    return [dead_letter for dead_letter in dead_letters if key_of(dead_letter.record) not in bad]
+
+
+def _counted(dead_letters: Sequence[DeadLetter], bad: Mapping[Key, BadRecord], rows: int) -> ReplayResult:
+    fit = len(_fit(dead_letters, bad))
+    return ReplayResult(fit, rows, len(dead_letters) - fit, errors=tuple(islice(bad.values(), 3)))
 
 
 def _sum(one: ReplayResult, other: ReplayResult) -> ReplayResult:

@@ -10,14 +10,15 @@ import pyarrow.types as pt
 from laketier.kit.hidden_nulls import without_hidden_nulls
 from laketier.kit.nested import is_list
 from laketier.kit.nulls import refuse_nulls
-from laketier.spi.errors import IncompatibleData
+from laketier.spi.errors import IncompatibleData, UnstorableRows
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the rows of ``batch`` in exactly ``schema``. Columns are matched by name. A missing nullable column
     becomes null. Values are cast only within a family (integers, floats, strings, timestamps with a zone, timestamps
-    without, …), and only if no value changes. Raises `IncompatibleData` for an extra column, a missing column, two
-    columns of one name, any loss, and a null where the schema allows none (also inside structs, lists and maps)."""
+    without, …), and only if no value changes. Raises `IncompatibleData` for an extra column, a missing column and two
+    columns of one name, and `UnstorableRows` for values that would be lost, and for a null where the schema allows none
+    (also inside structs, lists and maps)."""
     if batch.schema.equals(schema):
         refuse_nulls(batch)
         return without_hidden_nulls(batch).replace_schema_metadata(schema.metadata)
@@ -58,7 +59,8 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
     try:
         return array.cast(field.type, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise IncompatibleData(
+        kind = UnstorableRows if isinstance(error, pa.ArrowInvalid) else IncompatibleData
+        raise kind(
             f"column {field.name!r} has values that {field.type} can't hold",
             why=str(error),
             fix="Cast it in the query, where you choose how to convert values that do not fit.",

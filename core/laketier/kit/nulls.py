@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from laketier.spi.errors import IncompatibleData
+from laketier.spi.errors import UnstorableRows
 
 _LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
 
 
 def refuse_nulls(batch: pa.RecordBatch) -> None:
-    """Raise `IncompatibleData` for a null where the batch's own schema declares a column, or a field inside one, not
+    """Raise `UnstorableRows` for a null where the batch's own schema declares a column, or a field inside one, not
     null. Fields inside of a null struct, list or map do not exist, so they can't be null."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
         _check(column, field, field.name, None)
@@ -25,7 +25,7 @@ def _check(array: pa.Array, field: pa.Field, where: str, there: pa.BooleanArray 
     if not field.nullable and array.null_count:
         nulls = array.null_count if there is None else pc.sum(pc.and_(array.is_null(), there)).as_py()
         if nulls:
-            raise IncompatibleData(
+            raise UnstorableRows(
                 f"column {where!r} has {nulls} nulls",
                 why="the table declares it not null",
                 fix="Filter or fill them in the query.",

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.kit.views import schema_without_views, without_views
-from laketier.spi.errors import IncompatibleData, UnsupportedType
+from laketier.spi.errors import IncompatibleData, UnstorableRows, UnsupportedType
 
 LONGEST_FOLDER = 255
 """Bytes of a folder's name in a file system, at most."""
@@ -93,7 +93,7 @@ def split_by_values(
 ) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
     """Split ``table`` by the distinct combinations of ``keys`` (arrays as long as the table), in the order of first
     appearance per run; rows keep their order within a part. A table of more than 1 GiB is split in halves first: values
-    may come again then. Yields (Python values, rows). Raises `IncompatibleData` for
+    may come again then. Yields (Python values, rows). Raises `UnstorableRows` for
     a time or day that Python's dates don't reach.
 
     One dictionary encoding per key, one stable sort of the combined codes, then a copy of each run: no filter per
@@ -153,7 +153,7 @@ def _value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
     except (OverflowError, ValueError) as error:
-        raise IncompatibleData(
+        raise UnstorableRows(
             f"a {scalar.type} can't be a partition value",
             why=f"it is {scalar.value} since 1970, outside the years 1 to 9999",
             fix="Leave such rows out in the query, or partition by another column.",

@@ -18,7 +18,7 @@ import pyarrow.types as pt
 from laketier.kit.nested import children
 from laketier.spi.committer import LakeCommitter
 from laketier.spi.context import CommitterInitContext, WriterInitContext
-from laketier.spi.errors import IncompatibleData
+from laketier.spi.errors import IncompatibleData, UnstorableRows
 from laketier.spi.plugin import LakeTieringFactory
 from laketier.spi.serializer import SimpleVersionedSerializer
 from laketier.spi.writer import LakeWriter
@@ -32,16 +32,19 @@ class Validate(Enum):
     NEVER = "never"
 
 
-def refuse_invalid(batch: pa.RecordBatch, *, decimals_alone: bool = False) -> None:
-    """Raise `IncompatibleData` for the first column with a value that its type can't have. ``decimals_alone``: look at
-    columns with decimals, at any depth, and at no others."""
+def refuse_invalid(batch: pa.RecordBatch, *, decimals_alone: bool = False, each: bool = True) -> None:
+    """Raise `UnstorableRows` for the first column with a value that its type can't have. ``decimals_alone``: look at
+    columns with decimals, at any depth, and at no others. ``each``: whether each batch is looked at. Where not, a row
+    is refused for the batch that it came in, which a replay need not cut alike: that is no more than
+    `IncompatibleData`, but for decimals."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if decimals_alone and not _has_decimals(column.type):
             continue
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
-            raise IncompatibleData(
+            kind = UnstorableRows if each or _has_decimals(column.type) else IncompatibleData
+            raise kind(
                 f"column {name!r} has values that are no {column.type}",
                 why=str(error).partition("\n")[0],
                 fix="Mend the values where they are made: nobody could read them back as they are.",
@@ -86,7 +89,8 @@ class ValidatingWriter(LakeWriter[Any]):
         self._validate = validate
 
     def write(self, batch: pa.RecordBatch) -> None:
-        refuse_invalid(batch, decimals_alone=self._validate is Validate.NEVER)
+        every = self._validate is Validate.EVERY
+        refuse_invalid(batch, decimals_alone=self._validate is Validate.NEVER, each=every)
         if self._validate is Validate.FIRST and batch.num_rows:
             self._validate = Validate.NEVER
         self._writer.write(batch)

@@ -22,6 +22,7 @@ from laketier.rounds.reused import Kept
 from laketier.spi import (
     BadRecord,
     BucketBounds,
+    FindUnstorable,
     LogOffsets,
     LogRange,
     LogSplit,
@@ -169,6 +170,18 @@ class CheckedLog(TableLog):
         if not isinstance(batches, Iterator):
             raise self._broken(f"`read` returned {batches!r}", "it returns an iterator of record batches")
         yield from self._checked("read", batches, names)
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        def checked(record: BadRecord) -> None:
+            self._check_bad(record, split)
+            on_bad_record(record)
+
+        batches: Any = self.log.read_storable(split, find_unstorable, on_bad_record=checked)
+        if not isinstance(batches, Iterator):
+            raise self._broken(f"`read_storable` returned {batches!r}", "it returns an iterator of record batches")
+        return self._checked("read_storable", batches, self.described.schema.names)
 
     def _checked(self, what: str, batches: Iterator[Any], names: list[str]) -> Iterator[pa.RecordBatch]:
         kept = Kept()

@@ -12,6 +12,7 @@ from laketier.spi import (
     BadRecord,
     BucketBounds,
     ConfigError,
+    FindUnstorable,
     LogOffsets,
     LogRange,
     LogSplit,
@@ -71,6 +72,11 @@ class KeyedLog(TableLog):
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
         return self.log.read(split, columns=columns, on_bad_record=on_bad_record)
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        return self.log.read_storable(split, find_unstorable, on_bad_record=on_bad_record)
 
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record

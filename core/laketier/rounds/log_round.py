@@ -49,7 +49,9 @@ from laketier.spi import (
 from laketier.tables import changed, trusted
 from laketier.tiering import TieringRound, pipelines
 from laketier.tiering.committed import committed_offsets, refuse_read_by_another
+from laketier.tiering.horizon import attempts_after, clock_of_table
 from laketier.tiering.open_files import refuse_open_files
+from laketier.tiering.unstorable import Trial
 
 _ENDS = "the tasks of this engine end with their round"
 
@@ -124,7 +126,8 @@ class LogRound:
             dead_letters = self._pipeline + DEAD_LETTERS
             self._dead = DeadLetterRounds.open(self.config, dead_letters, self.log.table.table_id)
             if not self.log.table.primary_key:  # such a table's letters are never replayed
-                check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known)
+                trial = Trial(factory, attempts_after(state, clock_of_table(factory)))
+                check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known, trial)
         self._raise_fence()
         token = self._token(self._pipeline, self._epoch, self._next.source)
         self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))

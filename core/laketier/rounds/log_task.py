@@ -1,4 +1,8 @@
-"""One task of a round from a log: it stages the rows of its splits and treats bad records."""
+"""One task of a round from a log: it stages the rows of its splits and treats bad records.
+
+Where a writer refuses rows, the task begins again: each batch is tried before it is staged, and rows that can't be
+stored are bad records. Nothing is tried as long as nothing is refused.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from laketier.dead_letters.staging import DeadLetterStaging
 from laketier.kit.library_errors import as_told
 from laketier.rounds.splits import weight_of
 from laketier.rounds.told_changes import without_refused
+from laketier.rounds.unstorable import fails_on, storable_rows
 from laketier.rounds.upsert import Merge
 from laketier.spi import (
     BadRecord,
@@ -24,6 +29,7 @@ from laketier.spi import (
     OnBadRecord,
     OpenFilesSlot,
     TableLog,
+    UnstorableRows,
     WriteMode,
     WriterInitContext,
     fail_on_bad_record,
@@ -31,10 +37,11 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import write_task
+from laketier.tiering.unstorable import Trial
 
 
 class OnBadRecordPolicy(Enum):
-    """The treatment of a record that can't be read."""
+    """The treatment of a record that can't be read, or whose row the lake can't store."""
 
     FAIL = "fail"
     DEAD_LETTER = "dead-letter"
@@ -98,10 +105,13 @@ class _BadRecords:
     since: LogOffsets
     dead_letters: DeadLetterStaging | None
     told: bool = True
+    refused: UnstorableRows | None = None
     count: int = 0
 
     def handler(self) -> OnBadRecord:
-        return fail_on_bad_record if self.policy is OnBadRecordPolicy.FAIL else self._take
+        if self.policy is not OnBadRecordPolicy.FAIL:
+            return self._take
+        return fail_on_bad_record if self.refused is None else fails_on(self.refused)
 
     def _take(self, record: BadRecord) -> None:
         if not self.told:
@@ -124,9 +134,19 @@ def run_log_task(task: LogTask) -> LogAnswer:
 def _run(task: LogTask) -> LogAnswer:
     if task.not_after is not None and host_time() >= task.not_after:
         return LogAnswer(task.table, index=task.index, unread=True)
+    try:
+        return _staged(task)
+    except UnstorableRows as refused:
+        if task.merge is not None:
+            raise
+        return _staged(task, refused)
+
+
+def _staged(task: LogTask, refused: UnstorableRows | None = None) -> LogAnswer:
     merge = task.merge
     with _dead_letters(task) as dead_letters:
-        bad = _BadRecords(task.policy, task.dead_letters_from, dead_letters, told=merge is None or merge.counts_bad)
+        told = merge is None or merge.counts_bad
+        bad = _BadRecords(task.policy, task.dead_letters_from, dead_letters, told=told, refused=refused)
         rows, replaced = _batches(task, bad), list[str]()
         if merge is not None:
             rows = merge.merged(rows, replaced)
@@ -153,6 +173,10 @@ def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:
 
 
 def _batches(task: LogTask, bad: _BadRecords) -> Iterator[pa.RecordBatch]:
+    trial = None if bad.refused is None else Trial(task.factory, task.attempts_after, task.index)
     for split in task.splits:
+        if trial is not None:
+            yield from storable_rows(task.log, split, trial.unstorable, bad.handler())
+            continue
         rows = task.log.read(split, on_bad_record=bad.handler())
         yield from rows if task.merge is None else without_refused(rows, split, task.merge, bad.handler())

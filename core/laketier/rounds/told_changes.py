@@ -32,7 +32,7 @@ def without_refused(
             yield batch
             continue
         for at, why in sorted(refused.items()):
-            row = shown(str({name: _text(batch.column(name)[at]) for name in batch.schema.names}), _MOST)
+            row = row_text(batch, at)
             where = f"a row of the offsets {split.start} to {split.end - 1} can't be merged: "
             where = where if split.end - split.start > 1 else ""
             on_bad_record(
@@ -41,6 +41,11 @@ def without_refused(
         kept = np.ones(batch.num_rows, bool)
         kept[list(refused)] = False
         yield only(batch, pa.array(kept))
+
+
+def row_text(batch: pa.RecordBatch, at: int) -> str:
+    """The values of a row, by their columns, for people: not longer than an error may be."""
+    return shown(str({name: _text(batch.column(name)[at]) for name in batch.schema.names}), _MOST)
 
 
 def _text(value: pa.Scalar) -> Any:

@@ -51,6 +51,7 @@ from laketier.spi.errors import (
     TokenMismatch,
     UnknownOutcome,
     UnsafeTable,
+    UnstorableRows,
     UnsupportedType,
     WatermarkLost,
 )
@@ -82,6 +83,7 @@ from laketier.spi.index_resources import UNLIMITED, IndexResources
 from laketier.spi.indexer import IndexInfo, LakeIndexer
 from laketier.spi.log import (
     BadRecord,
+    FindUnstorable,
     LogSource,
     LogSourceConfig,
     LogSourcePlugin,
@@ -184,6 +186,7 @@ __all__ = [
     "FeatureNotSupported",
     "Features",
     "Fenced",
+    "FindUnstorable",
     "Gap",
     "Hybrid",
     "IncompatibleData",
@@ -289,6 +292,7 @@ __all__ = [
     "Transform",
     "UnknownOutcome",
     "UnsafeTable",
+    "UnstorableRows",
     "UnsupportedType",
     "VersionBounds",
     "Watermark",

@@ -23,7 +23,7 @@ class BucketAssigner(ABC):
             An int32 array as long as ``batch``, with bucket numbers from 0 and no nulls.
 
         Raises:
-            IncompatibleData: The function refuses a key, as most functions refuse nulls.
+            UnstorableRows: The function refuses a key, as most functions refuse nulls.
         """
 
 

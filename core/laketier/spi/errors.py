@@ -163,6 +163,13 @@ class IncompatibleData(LaketierError):
     """A batch does not fit the table's schema."""
 
 
+class UnstorableRows(IncompatibleData):
+    """Some rows have values that the table can't store, and a batch without them could be written. Raised by
+    `LakeWriter.write` or `LakeWriter.complete`, for what a row's own values decide, whatever rows come with it and
+    whoever writes it: never for a failure of a disk, a library or a catalog, nor for columns that do not fit. A service
+    may take such rows aside (`on-bad-record`) and store the others."""
+
+
 class SnapshotNotFound(TableError, LookupError):
     """The requested snapshot does not exist, or has expired."""
 

@@ -109,6 +109,10 @@ class BadRecord:
 OnBadRecord = Callable[[BadRecord], None]
 """Called with each bad record. Raises to stop the read."""
 
+FindUnstorable = Callable[[pa.RecordBatch], Mapping[int, str]]
+"""Gets a batch of rows, with all columns of the table. Returns the rows, by their place, that the lake can't store, and
+for each the reason. Empty for most batches. Changes nothing of the batch."""
+
 
 def fail_on_bad_record(record: BadRecord) -> None:
     """Stop the read at the first bad record.
@@ -201,6 +205,33 @@ class TableLog(ABC):
             StorageError: The source does not answer.
             OffsetsExpired: A part of the split has expired.
         """
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """Read as `read` does, without the rows that the lake can't store: their records are told as bad ones, with
+        their bytes and offsets. Called instead of `read` after a writer refused a row of the split. A record of which
+        one row is unstorable is left out with all of its rows, as `decode` gives them all. Without this method, the
+        core tells such a row at the last offset of its split, without bytes, and it can't be replayed.
+
+        Args:
+            split: A split of a plan.
+            find_unstorable: Called with each batch before it is yielded.
+            on_bad_record: Called with each record that is no row of the table, or not one that the lake can store.
+
+        Returns:
+            Batches of rows, with all columns of `table`.
+
+        Raises:
+            FeatureNotSupported: At once: the source does not tell which record a row came from.
+            StorageError: The source does not answer.
+            OffsetsExpired: A part of the split has expired.
+        """
+        raise FeatureNotSupported(
+            "telling the records of rows",
+            format=f"the log of {self.table.name}",
+            reason="the source hands over rows without their records",
+        )
 
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record

@@ -161,7 +161,10 @@ class LakeWriter(ABC, Generic[WR]):
             batch: The rows.
 
         Raises:
-            IncompatibleData: The batch does not fit the table, or has a value that its files or partitions can't hold.
+            IncompatibleData: The batch does not fit the table.
+            UnstorableRows: A row has a value that the table's files or partitions can't hold, and the rows without it
+                could be written. `complete` may raise it too, for rows that waited in memory. The attempt is aborted
+                then; the core finds the rows by other attempts, with fewer of them.
         """
 
     @abstractmethod

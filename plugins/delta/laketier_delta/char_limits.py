@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi import IncompatibleData
+from laketier.spi import UnstorableRows
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -43,13 +43,13 @@ def limits_of(handle: DeltaTable) -> dict[str, str]:
 
 
 def check_lengths(batch: pa.RecordBatch, limits: Mapping[str, str]) -> None:
-    """Raise `IncompatibleData` for a value that is longer than its column was declared."""
+    """Raise `UnstorableRows` for a value that is longer than its column was declared."""
     for name, declared in limits.items():
         match = _LIMITED.match(declared)
         assert match is not None, "limits_of gives no others"
         longest = pc.max(pc.utf8_length(batch.column(name))).as_py()
         if longest is not None and longest > int(match["limit"]):
-            raise IncompatibleData(
+            raise UnstorableRows(
                 f"column {name!r} has a value of {longest} characters, and it is {declared}",
                 fix="Cut it in the query (substring), or widen the column with Spark (ALTER COLUMN … TYPE varchar(n)).",
             )

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 from laketier.kit import confined
 from laketier.kit.file_names import ID, PREFIX, SUFFIX, FileNames, NameSettings, attempt_of_spelling, spelled
 from laketier.kit.partition import LONGEST_FOLDER, OddPartitionValues, folder_for_odd
-from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable
+from laketier.spi import BucketSpec, CorruptTable, IncompatibleTable, UnstorableRows
 from laketier_delta.partitions import log_text
 
 BUCKETS_PROPERTY = "laketier.buckets"
@@ -42,7 +42,7 @@ def file_path(
     """A name for a data file, relative to the table. ``stem`` makes it unguessable, and ``names`` stand around it.
 
     Folders are Hive's, percent-encoded as delta-rs does: by the protocol the log's partition values alone count, but
-    Polars and others read them from the folders. Raises `IncompatibleData` for a value that can't name one, or that the
+    Polars and others read them from the folders. Raises `UnstorableRows` for a value that can't name one, or that the
     protocol would read as null.
     """
     pairs = zip(columns, values, strict=True)
@@ -156,7 +156,7 @@ def _folder(column: str, value: Any, odd: OddPartitionValues) -> str:
     if text is None:
         return _NULL
     if not text:
-        raise IncompatibleData(
+        raise UnstorableRows(
             f"partition column {column!r} has empty strings",
             why="the Delta protocol reads an empty partition value as null",
             fix=f"Replace them by null or by another value in the query, or {_ACCEPT}, which makes them null.",
@@ -167,7 +167,7 @@ def _folder(column: str, value: Any, odd: OddPartitionValues) -> str:
     if is_long and has_digest and odd is OddPartitionValues.ACCEPT:
         return digest
     if is_long or text == _NULL:
-        raise IncompatibleData(
+        raise UnstorableRows(
             f"partition column {column!r} has a value that can't name a folder: {text[:40]!r}",
             why="it is too long" if text != _NULL else "that name stands for null",
             fix="Partition by a shorter value, or by a hash of it"

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.kit.partition import partition_text
-from laketier.spi import IncompatibleData, IncompatibleTable
+from laketier.spi import IncompatibleTable, UnstorableRows
 
 
 def log_text(value: Any) -> str | None:
@@ -66,14 +66,14 @@ def partition_scalar(text: str | None, kind: pa.DataType) -> pa.Scalar:
 
 def empty_as_null(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
     """Partition columns with null for the empty text, which is what the protocol, and delta-spark, make of it. Raises
-    `IncompatibleData` where the column can't be null."""
+    `UnstorableRows` where the column can't be null."""
     for name in columns:
         index = batch.schema.get_field_index(name)
         field, column = batch.schema.field(index), batch.column(index)
         if not pt.is_string(field.type) or not pc.any(pc.equal(column, "")).as_py():
             continue
         if not field.nullable:
-            raise IncompatibleData(
+            raise UnstorableRows(
                 f"partition column {name!r} has empty strings, and is not null",
                 why="the Delta protocol reads an empty partition value as null",
                 fix="Replace them by another value in the query.",

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from laketier.kit.partition import partition_text
 from laketier.kit.time_spans import UNITS, ordinals
-from laketier.spi import IncompatibleData, PartitionField, Transform
+from laketier.spi import PartitionField, Transform, UnstorableRows
 
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
@@ -32,7 +32,7 @@ class PartitionPlan:
 
     def keys(self, table: pa.Table) -> list[pa.Array]:
         """One array of partition values per field, as long as ``table``. Needs pyiceberg_core for buckets and
-        truncation. Raises `IncompatibleData` for moments that a partition can't hold."""
+        truncation. Raises `UnstorableRows` for moments that a partition can't hold."""
         return [_transform(field)(_one(table.column(field.column))) for _, field in self.fields]
 
     def to_json(self, values: Sequence[Any]) -> str:
@@ -78,7 +78,7 @@ def _of_time(array: pa.Array, field: PartitionField) -> pa.Array:
         ends = pc.min_max(found).as_py()
         odd = [hour for hour in ends.values() if hour is not None and not _HOURS[0] <= hour < _HOURS[1]]
         if odd:
-            raise IncompatibleData(
+            raise UnstorableRows(
                 f"a value of column {field.column!r} can't be a partition value of {field}",
                 why=f"it is in hour {odd[0]} since 1970, outside the years 1 to 9999",
                 fix="Leave such rows out in the query, or partition by another column.",

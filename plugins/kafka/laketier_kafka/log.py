@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
 
 from laketier.codecs.decoding import Decoded, Decoder, Undecodable
+from laketier.kit.views import only
 from laketier.spi import (
     BadRecord,
     BucketBounds,
     ConfigError,
     FeatureNotSupported,
+    FindUnstorable,
     LogRange,
     LogSplit,
     LogTable,
@@ -114,15 +117,24 @@ class KafkaLog(TableLog):
             raise ConfigError(
                 f"the topic has no columns {unknown}", where=self._topic.name, fix=f"It has {', '.join(schema.names)}."
             )
+        for messages in self._messages(split):
+            batch = self._rows(messages, names, on_bad_record)
+            if batch.num_rows:
+                yield batch
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableLog.read_storable`."""
+        for messages in self._messages(split):
+            batch = self._rows(messages, self._table.schema.names, on_bad_record, find_unstorable=find_unstorable)
+            if batch.num_rows:
+                yield batch
+
+    def _messages(self, split: LogSplit) -> Iterator[list[Any]]:
         wanted = RecordRange(self._topic.name, int(split.bucket), split.start, split.end)
-        records = read_records(self._cluster.connection, wanted, self._options.isolation_level)
-        try:
-            for messages in records:
-                batch = self._rows(messages, names, on_bad_record)
-                if batch.num_rows:
-                    yield batch
-        finally:
-            records.close()
+        with closing(read_records(self._cluster.connection, wanted, self._options.isolation_level)) as records:
+            yield from records
 
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
@@ -141,9 +153,16 @@ class KafkaLog(TableLog):
             yield batch
 
     def _rows(
-        self, messages: list[Any], names: Sequence[str], on_bad_record: OnBadRecord, *, each_has_rows: bool = False
+        self,
+        messages: list[Any],
+        names: Sequence[str],
+        on_bad_record: OnBadRecord,
+        *,
+        each_has_rows: bool = False,
+        find_unstorable: FindUnstorable | None = None,
     ) -> pa.RecordBatch:
-        """``each_has_rows``: a value without rows, as a batch of Arrow's may be, is bad."""
+        """``each_has_rows``: a value without rows, as a batch of Arrow's may be, is bad. ``find_unstorable``: called
+        with the rows, where ``names`` are all columns."""
         kept = messages
         values: list[Any] = list(map(operator.methodcaller("value"), messages))
         bad: list[tuple[Any, Undecodable]] = []
@@ -167,9 +186,15 @@ class KafkaLog(TableLog):
             bad.extend((kept[place], Undecodable(-1, why)) for place, why in why_of.items())
             left = [at for at, place in enumerate(decoded.index) if place not in why_of]
             decoded = Decoded(decoded.rows.take(pa.array(left, pa.int64())), [decoded.index[at] for at in left])
+        batch = self._batch(kept, decoded, names, made if not refused and len(places) == len(decoded.index) else {})
+        if find_unstorable is not None and batch.num_rows:
+            why_of = {decoded.index[at]: why for at, why in find_unstorable(batch).items()}
+            bad.extend((kept[place], Undecodable(-1, why)) for place, why in why_of.items())
+            if why_of:  # with all rows of their records
+                batch = only(batch, pa.array([place not in why_of for place in decoded.index]))
         for message, why in sorted(bad, key=lambda one: one[0].offset()):
             on_bad_record(_bad_record(message, why))
-        return self._batch(kept, decoded, names, made if not refused and len(places) == len(decoded.index) else {})
+        return batch
 
     def _batch(
         self, messages: list[Any], decoded: Decoded, names: Sequence[str], made: Mapping[str, pa.Array]

@@ -20,13 +20,13 @@ from laketier.kit import confined, conform, failpoint
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.staged import remove
 from laketier.spi import (
-    IncompatibleData,
     LakeWriter,
     OutsideTable,
     StagedFile,
     StorageError,
     TableError,
     TableInfo,
+    UnstorableRows,
     WriteResult,
 )
 from laketier_lance.dataset import lance_errors, reason
@@ -172,7 +172,7 @@ class LanceWriter(LakeWriter[WriteResult]):
         text = reason(error)
         where = self._target.table.location
         if "does not encode struct validity" in text:
-            return IncompatibleData(
+            return UnstorableRows(
                 "a struct is null",
                 where=where,
                 why=text,

@@ -27,7 +27,7 @@ from laketier.kit import confined
 from laketier.kit.file_names import FileNames, spelled
 from laketier.kit.manifests import ManifestLayout
 from laketier.kit.partition import LONGEST_FOLDER, OddPartitionValues, folder_for_odd
-from laketier.spi import IncompatibleData, OutsideTable
+from laketier.spi import OutsideTable, UnstorableRows
 from laketier_localfile.features import IDENTIFIER
 from laketier_localfile.names import ADOPTABLE, SUFFIX
 from laketier_localfile.naming import attempt_in, bucket_in, core_of, is_name
@@ -138,21 +138,21 @@ def partition_folders(
     partition: Sequence[tuple[str, str | None]], odd: OddPartitionValues = OddPartitionValues.REFUSE
 ) -> list[str]:
     """``k=v`` for each field, escaped as Hive and Spark do. For values that a folder's name can't hold so that every
-    reader gets them back: a digest, as files hold the value too, or `IncompatibleData`, as ``odd`` says."""
+    reader gets them back: a digest, as files hold the value too, or `UnstorableRows`, as ``odd`` says."""
     folders = []
     for name, value in partition:
         if odd is OddPartitionValues.ACCEPT and value is not None and _is_odd(name, value):
             folders.append(f"{escape(name)}={folder_for_odd(value)}")
             continue
         if value == "" or value == NULL_PARTITION:
-            raise IncompatibleData(
+            raise UnstorableRows(
                 f"partition column {name!r} holds {value!r}",
                 why="Hive-style folders can't tell it from null",
                 fix=f"Map it to null or to another text in the query, or {_ACCEPT}.",
             )
         folder = f"{escape(name)}={NULL_PARTITION if value is None else escape(value)}"
         if len(folder.encode()) > LONGEST_FOLDER:
-            raise IncompatibleData(
+            raise UnstorableRows(
                 f"a value of partition column {name!r} makes a folder name of {len(folder.encode())} bytes",
                 why=f"file systems hold {LONGEST_FOLDER}; the value starts with {str(value)[:40]!r}",
                 fix=f"Partition by a shorter column, for example a prefix or a hash of this one, or {_ACCEPT}.",

@@ -134,7 +134,7 @@ def test_a_dead_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(le
     with observed(kill), pytest.raises(_Killed):
         made.finish(answers)
     lettered.mend()
-    with pytest.raises(ConfigError, match=r"1 dead letters of a killed round can be decoded now.*0:4"):
+    with pytest.raises(ConfigError, match=r"1 dead letters of a killed round can be decoded and stored now.*0:4"):
         lettered.round()
     lettered.mend(mended=False)
     lettered.round()

@@ -417,7 +417,7 @@ def test_dead_letters_that_became_rows_are_told_before_anything_is_published(
         def decode(self, records: Sequence[BadRecord], **options: Any) -> Iterator[pa.RecordBatch]:
             return iter(())
 
-    with pytest.raises(ConfigError, match="1 dead letters of a killed round can be decoded now"):
+    with pytest.raises(ConfigError, match="1 dead letters of a killed round can be decoded and stored now"):
         planned(source, config, DEAD, log=Mended(opened(source)))
     assert ran(source, config, DEAD).end == LogOffsets({"0": 1, "1": 0})
 

@@ -32,6 +32,7 @@ from laketier.spi import (
     ConfigError,
     CorruptTable,
     FeatureNotSupported,
+    FindUnstorable,
     LogRange,
     LogSplit,
     LogTable,
@@ -135,7 +136,28 @@ class LandingLog(TableLog):
     ) -> Iterator[pa.RecordBatch]:
         """See `TableLog.read`. The file is looked at before and after, so rows of one that is rewritten meanwhile
         don't count. One that is renamed is read all the same. Raises also `OffsetsRewritten`."""
-        schema = self._chosen(columns)
+        yield from self._rows(split, self._chosen(columns), on_bad_record)
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableLog.read_storable`. Of formats whose records are no lines, a row is told without its bytes. Raises
+        also `OffsetsRewritten`."""
+        if not self._options.format.is_text:
+            raise FeatureNotSupported(
+                "telling the records of rows",
+                format=f"a file of {self._options.format.value}",
+                reason="its rows are no records of their own",
+            )
+        return self._rows(split, self._table.schema, on_bad_record, find_unstorable)
+
+    def _rows(
+        self,
+        split: LogSplit,
+        schema: pa.Schema,
+        on_bad_record: OnBadRecord,
+        find_unstorable: FindUnstorable | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         part: LandedPart = split.payload
         entry, place = part.entry, part.place
         groups = None if part.groups is None else range(part.groups[0], part.groups[1] + 1)
@@ -157,7 +179,7 @@ class LandingLog(TableLog):
             try:
                 with self._folder.opened(place) as (file, found):
                     check_unchanged([entry], [found], split.start, self._table.name)
-                    yield from reader.read(file, place, entry.size, schema, groups, bad_line)
+                    yield from reader.read(file, place, entry.size, schema, groups, bad_line, find_unstorable)
                 was_read = True
             except FileNotFoundError:
                 pass  # told below

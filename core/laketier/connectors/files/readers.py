@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +25,15 @@ from laketier.connectors.files.watched import Storage, WatchedFile
 from laketier.connectors.parquet_parts import BATCH_ROWS, null_rows, read_row_groups
 from laketier.kit.conform import conform, fits
 from laketier.kit.parquet_reader import open_parquet
-from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
+from laketier.spi import (
+    BadRecord,
+    ConfigError,
+    FindUnstorable,
+    IncompatibleData,
+    LaketierError,
+    OnBadRecord,
+    UnsupportedType,
+)
 from laketier.tables.promotion import promoted, widened
 
 COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
@@ -46,16 +54,24 @@ class FileReader:
     is_local: bool
 
     def read(
-        self, file: Any, path: str, size: int, wanted: pa.Schema, groups: range | None, on_bad_line: OnBadLine
+        self,
+        file: Any,
+        path: str,
+        size: int,
+        wanted: pa.Schema,
+        groups: range | None,
+        on_bad_line: OnBadLine,
+        find_unstorable: FindUnstorable | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows in exactly ``wanted``, some of ``schema``. ``groups``: these row groups of a Parquet file only.
-        Raises `UnreadableFile`, and what ``on_bad_line`` raises."""
+        ``find_unstorable``: of lines alone, those of the rows that it finds are bad. Raises `UnreadableFile`, and what
+        the two that are called raise."""
         storage = None if self.is_local else Storage()
         raw, file = file, file if storage is None else WatchedFile(file, storage)
         match self.options.format:
             case FileFormat.JSON | FileFormat.CSV:
                 # All columns are parsed, so that which records are bad does not depend on the columns that are read.
-                yield from self._lines(file, path, size, wanted, on_bad_line, storage)
+                yield from self._lines(file, path, size, wanted, on_bad_line, storage, find_unstorable)
             case FileFormat.PARQUET if not self.is_local and size > _IN_MEMORY:
                 yield from self._parquet_from_afar(raw, size, wanted, groups)
             case FileFormat.PARQUET:
@@ -121,7 +137,15 @@ class FileReader:
         wanted: pa.Schema,
         on_bad_line: OnBadLine,
         storage: Storage | None,
+        find_unstorable: FindUnstorable | None,
     ) -> Iterator[pa.RecordBatch]:
+        def refused(rows: pa.RecordBatch) -> Mapping[int, str]:
+            with unreadable():
+                rows = _conformed(rows, wanted)
+            assert find_unstorable is not None
+            return find_unstorable(rows)
+
+        finds = None if find_unstorable is None else refused
         decoder: Decoder | None = None
         most = self.options.max_record_bytes
         for block in self._blocks(file, path, size, storage):
@@ -138,7 +162,7 @@ class FileReader:
                 with unreadable():
                     decoder, skipped = self._decoder(block.data)
             first = block.first + block.data.count(b"\n", 0, skipped)
-            for batch in parse_lines(block.data[skipped:], first, decoder, on_bad_line):
+            for batch in parse_lines(block.data[skipped:], first, decoder, on_bad_line, finds):
                 for start in range(0, batch.num_rows, BATCH_ROWS):
                     with unreadable():
                         part = _conformed(batch.slice(start, BATCH_ROWS), wanted)

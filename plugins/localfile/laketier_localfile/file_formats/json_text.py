@@ -29,7 +29,7 @@ def _scalar(text: str) -> pa.Scalar:
 
 def lines(table: pa.Table) -> pa.Buffer:
     """The rows of ``table``, at most some 100 MiB, one JSON object a line; every column is in every line. Raises
-    `IncompatibleData` for values that JSON can't hold."""
+    `UnstorableRows` for values that JSON can't hold."""
     batch = table.combine_chunks().to_batches()
     rows = pa.StructArray.from_arrays(batch[0].columns, names=table.schema.names)
     text = _joined(_object_parts(rows, ""), "}\n")

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.codecs.text_types import cast_text
-from laketier.spi import IncompatibleData
+from laketier.spi import UnstorableRows
 
 TEXT = pa.large_string()
 
@@ -38,7 +38,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 def text_of(array: pa.Array, where: str) -> pa.Array:
     """Each value as text, null for null: numbers as the shortest digits that mean them, ``true``, ISO dates and times,
-    moments with a zone in UTC with a ``Z``, bytes as base64. Raises `IncompatibleData` for a day outside the years 1 to
+    moments with a zone in UTC with a ``Z``, bytes as base64. Raises `UnstorableRows` for a day outside the years 1 to
     9999, naming column ``where``."""
     kind = array.type
     if is_text(kind):
@@ -81,7 +81,7 @@ def _moment_text(array: pa.Array, where: str) -> pa.Array:
 def _refuse_far(numbers: pa.Array, first: int, last: int, where: str, what: str = _YEARS) -> None:
     ends = pc.min_max(numbers).as_py()
     if ends["min"] is not None and (ends["min"] < first or ends["max"] > last):
-        raise IncompatibleData(
+        raise UnstorableRows(
             f"column {where!r} has {what}",
             why="text of it is not read back by other readers",
             fix="Leave such rows out in the query, or tier into a table of Parquet files.",

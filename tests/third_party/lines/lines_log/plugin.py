@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from laketier.spi import (
     BucketBounds,
     BucketSpec,
     ConfigError,
+    FindUnstorable,
     LogRange,
     LogSource,
     LogSourceConfig,
@@ -74,19 +75,34 @@ class LinesLog(TableLog):
     def read(
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
+        schema = self.described.schema
+        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        for rows, _ in self._blocks(split, on_bad_record):
+            yield rows.select(wanted.names)
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        for rows, records in self._blocks(split, on_bad_record):
+            found = find_unstorable(rows)
+            for at, error in found.items():
+                on_bad_record(replace(records[at], error=error))
+            yield rows.filter(pa.array([at not in found for at in range(rows.num_rows)]))
+
+    def _blocks(self, split: LogSplit, on_bad_record: OnBadRecord) -> Iterator[tuple[pa.RecordBatch, list[BadRecord]]]:
+        """Rows, and for each the record that it came from."""
         expired = _describe(self.folder).get("expired", {}).get(split.bucket, 0)
         if split.start < expired:
             raise OffsetsExpired(f"offsets below {expired} expired", where=f"{self.folder}/{split.bucket}")
-        schema = self.described.schema
-        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-        offset, text = split.start, _takes_text(self.folder)
+        schema, offset, text = self.described.schema, split.start, _takes_text(self.folder)
         with (self.folder / f"{split.bucket}.jsonl").open("rb") as file:
             lines = islice(file, split.start, split.end)
             while block := list(islice(lines, _BATCH_LINES)):
                 rows = _rows(block, schema, split.bucket, offset, on_bad_record, text)
                 offset += len(block)
                 if rows:
-                    yield pa.RecordBatch.from_pylist(rows, schema=schema).select(wanted.names)
+                    batch = pa.RecordBatch.from_pylist([row for row, _ in rows], schema=schema)
+                    yield batch, [record for _, record in rows]
         if offset < split.end:
             raise StorageError(f"the log ends at {offset}, before {split.end}", where=str(self.folder))
 
@@ -97,23 +113,25 @@ class LinesLog(TableLog):
         for record in records:
             rows = _rows([record.value or b""], schema, record.bucket, record.offset, on_bad_record, text)
             if rows:
-                yield pa.RecordBatch.from_pylist(rows, schema=schema)
+                yield pa.RecordBatch.from_pylist([row for row, _ in rows], schema=schema)
 
 
 def _rows(
     lines: list[bytes], schema: pa.Schema, bucket: str, offset: int, on_bad_record: OnBadRecord, text: bool
-) -> list[dict[str, Any]]:
+) -> list[tuple[dict[str, Any], BadRecord]]:
+    """The rows of lines, each with its record, should it turn out to be bad."""
     rows = []
     for number, line in enumerate(lines, offset):
+        record = BadRecord(bucket=bucket, offset=number, error="", value=line.rstrip(b"\n"))
         try:
             row = json.loads(line)
             if text:
                 row["id"] = int(row["id"])
             pa.RecordBatch.from_pylist([row], schema=schema)
         except (ValueError, TypeError, AttributeError, KeyError, pa.ArrowException) as error:
-            on_bad_record(BadRecord(bucket=bucket, offset=number, error=str(error), value=line.rstrip(b"\n")))
+            on_bad_record(replace(record, error=str(error)))
         else:
-            rows.append(row)
+            rows.append((row, record))
     return rows
 
 

@@ -1,0 +1,65 @@
+"""Rows that a log could read, and that the lake table can't store: bad records, too.
+
+A source that tells which record a row came from takes the record aside (`TableLog.read_storable`). Others hand rows
+over without their offsets; such a row is told at the last offset of its split, as `laketier.rounds.told_changes` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from laketier.kit.views import only
+from laketier.rounds.told_changes import row_text
+from laketier.spi import (
+    BadRecord,
+    FeatureNotSupported,
+    FindUnstorable,
+    LogSplit,
+    OnBadRecord,
+    TableLog,
+    UnstorableRows,
+)
+
+
+def storable_rows(
+    log: TableLog, split: LogSplit, find_unstorable: FindUnstorable, on_bad_record: OnBadRecord
+) -> Iterator[pa.RecordBatch]:
+    """The rows of ``split`` without those that ``find_unstorable`` finds, which ``on_bad_record`` is told. Executor."""
+    try:
+        return log.read_storable(split, find_unstorable, on_bad_record=on_bad_record)
+    except FeatureNotSupported:
+        return _told_by_row(log.read(split, on_bad_record=on_bad_record), split, find_unstorable, on_bad_record)
+
+
+def _told_by_row(
+    batches: Iterator[pa.RecordBatch], split: LogSplit, find_unstorable: FindUnstorable, on_bad_record: OnBadRecord
+) -> Iterator[pa.RecordBatch]:
+    where = "" if split.end - split.start == 1 else f"a row of the offsets {split.start} to {split.end - 1}: "
+    for batch in batches:
+        found = find_unstorable(batch)
+        if not found:
+            yield batch
+            continue
+        for at, why in sorted(found.items()):
+            error = f"{where}{why}; it is {row_text(batch, at)}"
+            on_bad_record(BadRecord(bucket=split.bucket, offset=split.end - 1, error=error, value=None))
+        kept = np.ones(batch.num_rows, bool)
+        kept[list(found)] = False
+        yield only(batch, pa.array(kept))
+
+
+def fails_on(refused: UnstorableRows) -> OnBadRecord:
+    """Stops at the first record that the lake can't store. ``refused``: what the writer said first."""
+
+    def fail(record: BadRecord) -> None:
+        raise UnstorableRows(
+            f"the record at offset {record.offset} of bucket {record.bucket!r} is a row that the table can't store",
+            where=refused.where,
+            why=record.error,
+            fix=f"{refused.fix or 'Correct the record at its source.'} Or set on-bad-record to dead-letter or drop.",
+        ) from refused
+
+    return fail
