@@ -15,10 +15,12 @@ NARROW = pa.schema(
 WIDE = {"count": pa.int64(), "ratio": pa.float64(), "price": pa.decimal128(18, 2)}
 WIDEN = [WidenColumn(name, kind) for name, kind in WIDE.items()]
 RENAME = [RenameColumn("name", "title")]
+TENTH = 0.10000000149011612
+"""The float of 32 bits that is called 0.1, as a double, of which 0.1 is another one."""
 SMALL: dict[str, list[Any]] = {
     "id": [1, 2, 3],
     "count": [7, None, -5],
-    "ratio": [0.5, 0.25, None],
+    "ratio": [TENTH, 0.25, None],
     "price": [Decimal("1.25"), None, Decimal("-3.00")],
 }
 LARGE: dict[str, list[Any]] = {

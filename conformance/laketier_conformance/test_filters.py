@@ -186,6 +186,10 @@ def test_filters_on_a_column_that_came_later(lake: Lake) -> None:
     predicates += [Leaf("more", Op.NOT_NULL), Leaf("more", Op.GE, 6), Or((five, a)), Not(Or((five, a)))]
     # Each file decides these for all of its rows: also the one that has no such column, where they are null.
     predicates += [And((Not(none), Leaf("id", Op.LT, 4))), And((Leaf("more", Op.NE, 99), Leaf("id", Op.LT, 4)))]
+    # Null and false is false, null or true is true.
+    never, always = Leaf("id", Op.LT, 0), Leaf("id", Op.GE, 0)
+    predicates += [Not(And((five, never))), Not(And((never, five))), Or((five, always)), Or((always, five))]
+    predicates += [Not(And((five, null))), Not(Or((five, null)))]
     compare(table, pa.Table.from_batches(everything), [*predicates, Leaf("more", Op.IN, (5, 7)), And((Not(five), a))])
 
 
@@ -206,6 +210,8 @@ def test_filters_on_rows_of_several_batches(lake: Lake) -> None:
         *(Leaf(name, op) for name in ("n", "t") for op in (Op.IS_NULL, Op.NOT_NULL)),
         Leaf("n", Op.IN, (90, 1000)),
         Not(Leaf("n", Op.EQ, 5)),
+        # Of no row: with null in the list, nobody knows what is in none of it.
+        *(Not(Leaf(name, Op.IN, (value, None))) for name, value in (("n", 5), ("n", 1000), ("t", "zz"), ("id", 1000))),
     ]
     compare(table, pa.Table.from_batches(batches), predicates)
 

@@ -29,6 +29,7 @@ from laketier_conformance.lake import Lake, Table, ids_of, token
 
 Unproven = Callable[[str, str], None]
 KEPT = ids_of(1)
+NEW = 77
 LAST = 4
 """Steps of a publish, before each of which it is killed once. What cleans up is among them."""
 
@@ -80,6 +81,7 @@ def _refused_for_good(table: Table, harness: Harness, unproven: Unproven, act: C
     _hand_over(table, old, since)
     table.append(1, ids_of(2))  # the newest snapshot stays, and tells what it took away
     _hand_over(table, old[1:2], since)
+    _hand_over_beside_a_new_one(table, old, since)
     for who in _expire(table, harness, unproven):
         _hand_over(table, old, f"{since}, and {who} ended the snapshots that had them")
 
@@ -95,6 +97,16 @@ def _hand_over(table: Table, old: Sequence[WriteResult], since: str) -> None:
         expect(_rows(table), rows, f"rows after {whose}")
         if before is not None and table.lake.declares(Feature.TIME_TRAVEL):
             expect(_rows(table, before), rows, f"rows of the snapshot of before {whose}")
+
+
+def _hand_over_beside_a_new_one(table: Table, old: Sequence[WriteResult], since: str) -> None:
+    """The new one's writers saw a newer table. What came before that says nothing of it, and all of the old ones."""
+    rows, new = _rows(table), table.staged([NEW])
+    with suppress(LaketierError):
+        table.commit([new, *old], None)
+    found = [(each, name) for each, name in _rows(table) if each != NEW]
+    told = f"{len(old)} results of a batch, of which {since}, were handed over again beside a new one of the row {NEW}"
+    expect(found, rows, f"other rows than that after {told}")
 
 
 def _rows(table: Table, snapshot: int | None = None) -> list[tuple[int, str]]:

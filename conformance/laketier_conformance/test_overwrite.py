@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
-from laketier.spi import COLLECTOR, AddColumn, Conflict, Feature, Watermark, WriteMode, new_attempt_id
+from laketier.spi import (
+    COLLECTOR,
+    AddColumn,
+    Conflict,
+    Feature,
+    LaketierError,
+    Refused,
+    Watermark,
+    WriteMode,
+    new_attempt_id,
+)
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.lake import QUICK, Table, batch, ids_of, token
@@ -152,3 +163,22 @@ def test_an_append_planned_before_an_overwrite(table: Table) -> None:
     with goes_well("a round is published that had staged its rows before another one's overwrite"):
         table.commit([early], token(0, pipeline="early"))
     expect(table.ids, expected + ids_of(3), "rows of a round that had staged them before another one's overwrite")
+
+
+def test_an_overwrite_is_asked_what_an_append_is(table: Table) -> None:
+    """A result that was published is published by no overwrite, and neither is one whose files are gone. What it would
+    take away is there."""
+    old = table.staged(ids_of(0))
+    table.commit([old], token(0))
+    table.round(token(1), [ids_of(1)], OVERWRITE)
+    with suppress(LaketierError):
+        table.commit([old], token(2), mode=OVERWRITE)
+    found = [each for each in table.ids if each in ids_of(0)]
+    expect(found, [], "rows of a result that an overwrite took away, and that a later overwrite was handed again")
+    there, lost = table.ids, table.stage_arrow([batch(ids_of(3))], mode=OVERWRITE)
+    committer = table.committer(OVERWRITE)
+    committer.discard([lost])
+    with refused(Refused, "an overwrite is published whose staged rows are gone"):
+        committer.publish(committer.open(), [lost], None)
+    committer.close()
+    expect(table.ids, there, "rows after an overwrite was refused whose staged rows were gone")

@@ -113,6 +113,7 @@ def test_wider_types(numbers: Table) -> None:
         (Leaf("count", Op.LE, 7), [1, 3, 5]),
         (Leaf("count", Op.EQ, 7), [1]),
         (Leaf("ratio", Op.EQ, 0.25), [2]),
+        (Leaf("ratio", Op.EQ, 0.1), [4]),
         (Leaf("price", Op.LT, Decimal("1.25")), [3]),
         (Leaf("count", Op.IS_NULL), [2]),
     ],

@@ -154,6 +154,8 @@ FILTERS: dict[str, tuple[Predicate, ...]] = {
     "and-last": (And((Leaf("name", Op.IS_NULL), Leaf("id", Op.GT, 1_000))),),
     "or-first": (Or((Leaf("id", Op.GT, 10_000), Leaf("name", Op.IS_NULL))),),
     "or-last": (Or((Leaf("name", Op.IS_NULL), Leaf("id", Op.GT, 10_000))),),
+    "and-of-or": (And((Or((Leaf("id", Op.EQ, 5), Leaf("name", Op.IS_NULL))), Leaf("id", Op.GE, 10_000))),),
+    "not-or": (Not(Or((Leaf("id", Op.LT, 10_000), Leaf("name", Op.EQ, "row 10005")))),),
     "conjunction": (Leaf("id", Op.GE, 10_000), Leaf("value", Op.IS_NULL)),
     "deep": (Not(And((Or((Leaf("id", Op.LT, 10_000), Leaf("name", Op.IS_NULL))), Leaf("value", Op.GT, 0.5)))),),
 }

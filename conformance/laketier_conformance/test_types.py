@@ -31,7 +31,8 @@ def _needed(kind: pa.DataType) -> str:
 
 def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *, refusable: bool = True) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("v", kind)])
-    column = pa.array([*values, None], kind)
+    # One between values, too: what is made anew from what lists and vectors hold has nothing in its place.
+    column = pa.array([*values[:1], None, *values[1:], None], kind)
     rows = pa.record_batch([pa.array(range(len(column))), column], schema=schema)
     refusal: UnsupportedType | None = None
     advice = REFUSE if refusable else _needed(kind)

@@ -140,21 +140,30 @@ def test_slices_of_lists_and_structs(lake: Lake) -> None:
         expect(read[name].to_pylist(), whole[name].to_pylist(), f"values of {schema.field(name).type} in slices")
 
 
-@pytest.mark.parametrize("form", ["large", "view", "dictionary"])
+@pytest.mark.parametrize("form", ["large", "view", "dictionary", "dictionary-with-null"])
 def test_text_in_another_form(table: Table, form: str) -> None:
-    """It is taken as the text that it is, or refused. A dictionary is its batch's own."""
+    """It is taken as the text that it is, or refused. A dictionary is its batch's own, and may have null as a value,
+    which each code of it is then."""
     pairs = [(0, ["a", "b", None]), (3, ["b", "c", "b"])]
     kind = {"large": pa.large_string(), "view": pa.string_view(), "dictionary": pa.dictionary(pa.int32(), pa.string())}
-    batches = [
-        pa.record_batch({"id": pa.array(range(at, at + 3)), "name": pa.array(names, kind[form])}) for at, names in pairs
-    ]
+    batches = []
+    for at, names in pairs:
+        if form in kind:
+            column = pa.array(names, kind[form])
+        else:
+            known = [*dict.fromkeys(names)]
+            column = pa.DictionaryArray.from_arrays([known.index(name) for name in names], pa.array(known))
+        batches.append(pa.record_batch({"id": pa.array(range(at, at + 3)), "name": column}))
+    written = f"{column.type}, null among its values" if form.endswith("null") else str(column.type)
     try:
         table.publish_arrow(batches, token(0))
     except IncompatibleData:
-        expect(table.ids, [], f"rows after text as {kind[form]} was refused")
+        expect(table.ids, [], f"rows after text as {written} was refused")
         return
     read = table.read(columns=("id", "name")).sort_by("id")
-    expect(read["name"].to_pylist(), ["a", "b", None, "b", "c", "b"], f"text that was written as {kind[form]}")
+    expect(read["name"].to_pylist(), ["a", "b", None, "b", "c", "b"], f"text that was written as {written}")
+    nulls = table.read(columns=("id", "name"), filters=(Leaf("name", Op.IS_NULL),))["id"].to_pylist()
+    expect(nulls, [2], f"rows whose text is null, which was written as {written}")
 
 
 def test_a_moment_of_another_zone(lake: Lake) -> None:

@@ -55,7 +55,7 @@ STRUCT = pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))])
 BASIC = ("bool", "int32", "int64", "float32", "float64", "string", "binary", "date32", "timestamp-us", "decimal-18-6")
 
 NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
-    "list-of-int": (pa.list_(pa.int64()), [[], [1, None, 3]]),
+    "list-of-int": (pa.list_(pa.int64()), [[], [1, None, 3], [None], [None, None]]),
     "list-of-string": (pa.list_(pa.string()), [["x", None], []]),
     "struct": (STRUCT, [{"a": 1, "b": {"c": "x"}}, {"a": None, "b": None}, {"a": 2, "b": {"c": None}}]),
     "list-of-struct": (pa.list_(pa.struct([("a", pa.int64())])), [[{"a": 1}, None, {"a": None}], []]),
