@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from laketier.config import parse_options
-from laketier.kit.library_errors import as_told, close_and_tell
+from laketier.kit.library_errors import close_and_tell
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry.discovery import load_source
+from laketier.registry.source_errors import naming_source_errors
 from laketier.spi import (
     LogSource,
     LogSourceConfig,
@@ -50,8 +52,8 @@ class OpenSource:
             StorageError: The source does not answer.
             PluginBroken: The source gives something else than names.
         """
-        with naming_storage_errors("the tables of the source were listed", setting="the source's options"):
-            found = self._listed()
+        with _naming("the tables of the source were listed", "LogSource.list_tables", where=self.name):
+            found: list[Any] = list(self.source.list_tables())
         for name in found:
             if not isinstance(name, str) or not name:
                 raise PluginBroken(
@@ -65,14 +67,6 @@ class OpenSource:
             log.warning("[source=%s] tables whose names are no UTF-8 are left out: %s", self.name, ascii(odd[:_NAMED]))
         return [name for name in found if name not in odd]
 
-    def _listed(self) -> list[Any]:
-        try:
-            return list(self.source.list_tables())
-        except OSError:
-            raise  # named where this is called
-        except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
-            raise as_told(error, "the source did not answer", where=self.name)  # noqa: B904 - it has its cause
-
     def open(self, table: str, options: Mapping[str, Any] | None = None) -> TableLog:
         """Open the log of a table.
 
@@ -82,7 +76,7 @@ class OpenSource:
             StorageError: The source does not answer.
         """
         typed = self.check_table_options(options or {}, origin=self.origin)
-        with naming_storage_errors("a table of the source was opened", setting="the source's options"):
+        with _naming("a table of the source was opened", "LogSource.open", where=f"{self.name}.{table}"):
             return self.source.open(table, typed)
 
     def close(self) -> None:
@@ -109,5 +103,14 @@ def open_log_source(kind: str, options: Mapping[str, Any], *, name: str, origin:
     """
     plugin = load_source(kind)
     typed = parse_options(plugin.options_type, options, prefix="options.", origin=origin)
-    with naming_storage_errors("the source was opened", setting="the source's options"):
+    with _naming("the source was opened", "LogSourcePlugin.create_source", where=name):
         return OpenSource(name, plugin, plugin.create_source(LogSourceConfig(name, typed)), origin)
+
+
+@contextmanager
+def _naming(doing: str, method: str, *, where: str) -> Iterator[None]:
+    with (
+        naming_storage_errors(doing, setting="the source's options"),
+        naming_source_errors(method, where=where),
+    ):
+        yield

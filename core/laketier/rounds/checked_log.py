@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Integral
@@ -17,6 +18,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from laketier.kit.library_errors import close_and_tell, told
+from laketier.registry.source_errors import naming_source_errors
 from laketier.rounds.described import misdescribed
 from laketier.rounds.reused import Kept
 from laketier.spi import (
@@ -49,10 +51,12 @@ class CheckedLog(TableLog):
 
     @classmethod
     def of(cls, log: TableLog, name: str) -> CheckedLog:
-        """``name``: the table that was opened. Raises `PluginBroken` for a table without an identity or columns."""
+        """``name``: the table that was opened. Raises `PluginBroken` for a table without an identity or columns, and
+        `StorageError` where the source fails."""
         if not isinstance(log, TableLog):
             raise _broken(name, f"`LogSource.open` returned {log!r}, which is no TableLog")
-        table = log.table
+        with naming_source_errors("TableLog.table", where=name):
+            table = log.table
         if not isinstance(table, LogTable):
             raise _broken(name, f"`TableLog.table` is {table!r}, which is no LogTable")
         if not _is_name(table.table_id):
@@ -69,7 +73,9 @@ class CheckedLog(TableLog):
         return self.described
 
     def bounds(self) -> Mapping[str, BucketBounds]:
-        found = self.log.bounds()
+        """Raises also `PluginBroken`, and `StorageError` where the source fails."""
+        with self._asking("bounds"):
+            found = self.log.bounds()
         if not isinstance(found, Mapping):
             raise self._broken(f"`bounds` returned {found!r}", "it returns a mapping of buckets to BucketBounds")
         for bucket, each in found.items():
@@ -88,15 +94,17 @@ class CheckedLog(TableLog):
         return found
 
     def stamp(self, position: LogOffsets) -> str | None:
-        """Raises also `PluginBroken`."""
-        found = self.log.stamp(position)
+        """Raises as `bounds` does."""
+        with self._asking("stamp"):
+            found = self.log.stamp(position)
         if found is not None and (not _is_name(found) or len(found) > _LONGEST_STAMP):
             raise self._broken(f"`stamp` returned {found!r:.300}", f"a stamp is text of 1 to {_LONGEST_STAMP} letters")
         return found
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
-        """Raises also `PluginBroken`."""
-        planned = self.log.plan(wanted)
+        """Raises as `bounds` does."""
+        with self._asking("plan"):
+            planned = self.log.plan(wanted)
         if not isinstance(planned, Sequence):
             raise self._broken(f"`plan` returned {planned!r}", "it returns a sequence of splits")
         last: dict[str, LogSplit] = {}
@@ -250,6 +258,9 @@ class CheckedLog(TableLog):
     def close(self) -> None:
         """Raises nothing that the source did: what was read is read, and the logs of others are to be closed."""
         close_and_tell(self.log.close, f"[table={self.described.name}] the log")
+
+    def _asking(self, method: str) -> AbstractContextManager[None]:
+        return naming_source_errors(f"TableLog.{method}", where=self.described.name)
 
     def _broken(self, what: str, rule: str | None = None) -> PluginBroken:
         return _broken(self.described.name, what, rule)

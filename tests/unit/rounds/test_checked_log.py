@@ -4,7 +4,7 @@ it lands."""
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,18 @@ import pytest
 
 from laketier.rounds.checked_log import CheckedLog
 from laketier.rounds.reused import Kept
-from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, LogTable, PluginBroken, TableLog
+from laketier.spi import (
+    BadRecord,
+    BucketBounds,
+    ConfigError,
+    LogOffsets,
+    LogRange,
+    LogSplit,
+    LogTable,
+    PluginBroken,
+    StorageError,
+    TableLog,
+)
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
 WANTED = LogRange(LogOffsets({"a": 3, "b": 0}), LogOffsets({"a": 9, "b": 4, "empty": 0}))
@@ -77,6 +88,61 @@ class Unclosable(Said):
 
     def close(self) -> None:
         raise self.error
+
+
+@dataclass(frozen=True)
+class Failing(Said):
+    """One whose client library raises what no laketier knows, in a method or in more."""
+
+    error: BaseException = KeyError("partitions")  # noqa: RUF009 - it is given
+    fails_in: str = ""
+
+    def _fail(self, method: str) -> None:
+        if method == self.fails_in:
+            raise self.error
+
+    @property
+    def table(self) -> LogTable:
+        self._fail("table")
+        return super().table
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        self._fail("bounds")
+        return super().bounds()
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        self._fail("plan")
+        return super().plan(wanted)
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        self._fail("stamp")
+        return super().stamp(position)
+
+
+CALLS: dict[str, Callable[[TableLog], Any]] = {
+    "table": lambda log: CheckedLog.of(log, "t").table,
+    "bounds": lambda log: CheckedLog.of(log, "t").bounds(),
+    "plan": lambda log: CheckedLog.of(log, "t").plan(WANTED),
+    "stamp": lambda log: CheckedLog.of(log, "t").stamp(WANTED.end),
+}
+
+
+@pytest.mark.parametrize("method", CALLS)
+@pytest.mark.parametrize("error", [KeyError("partitions"), SystemExit(3)], ids=["error", "exit"])
+def test_an_error_of_the_sources_own_says_whose_it_is(method: str, error: BaseException) -> None:
+    with pytest.raises(StorageError) as told:
+        CALLS[method](Failing(error=error, fails_in=method))
+    assert str(told.value).startswith(f"t: the source failed in `TableLog.{method}`, because {type(error).__name__}: ")
+    assert "author of the source" in str(told.value)
+    assert told.value.__cause__ is error
+
+
+@pytest.mark.parametrize("method", CALLS)
+@pytest.mark.parametrize("error", [OSError("gone"), ConfigError("no"), KeyboardInterrupt()], ids=["os", "told", "end"])
+def test_an_error_that_says_whose_it_is_passes(method: str, error: BaseException) -> None:
+    with pytest.raises(type(error)) as raised:
+        CALLS[method](Failing(error=error, fails_in=method))
+    assert raised.value is error
 
 
 def batch(*names: str) -> pa.RecordBatch:
