@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
+import psycopg
 import pytest
 import sqlalchemy
 from sqlalchemy import text
@@ -153,6 +154,44 @@ def test_a_wrong_password_is_told_without_it(server: PostgreSQL, url: str) -> No
     with pytest.raises(StateError, match="password authentication failed") as caught:
         StateStore.open(url.replace(server.password, "wrong-guess"))
     assert "wrong-guess" not in str(caught.value)
+
+
+def test_a_database_that_can_not_be_written_is_told_at_the_start(url: str) -> None:
+    """`laketier serve` began all the same, and warned for ever."""
+    StateStore.open(url).close()
+    database = url.rpartition("/")[2]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE reader_{database} LOGIN PASSWORD 'reads'")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader_{database}")
+    host = url.partition("@")[2]
+    with (
+        StateStore.open(f"postgresql://reader_{database}:reads@{host}") as store,
+        pytest.raises(StateError, match=r"permission denied .* the rights of its user"),
+    ):
+        store.check()
+    with StateStore.open(url) as store:
+        store.check()
+
+
+def test_a_server_that_lets_nobody_write_is_told_from_missing_rights(url: str) -> None:
+    StateStore.open(url).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET default_transaction_read_only = on")
+    with StateStore.open(url) as store:
+        store.close()  # its next connection is a new one
+        with pytest.raises(StateError, match=r"read-only transaction.*this one is a replica"):
+            store.check()
+
+
+def test_tables_of_the_state_that_are_gone_are_told_with_the_way_out(url: str) -> None:
+    with StateStore.open(url) as store:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA public CASCADE")
+            connection.execute("CREATE SCHEMA public")
+        with pytest.raises(StateError, match="start all workers again"):
+            store.heartbeat(A, [], 30)
+        StateStore.open(url).close()
+        assert store.heartbeat(A, [], 30) == ()
 
 
 def test_a_newer_database_is_refused(url: str) -> None:

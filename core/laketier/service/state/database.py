@@ -19,6 +19,8 @@ from laketier.spi import ConfigError, host_time
 from laketier.spi.redaction import redacted
 
 _BUSY_SECONDS = 30
+_READ_ONLY, _NO_TABLE = "25006", "42P01"
+"""What PostgreSQL calls errors (SQLSTATE)."""
 _SQLITE_NEEDED = (3, 35, 0)
 
 
@@ -86,12 +88,28 @@ class Database:
         if not isinstance(error, OperationalError) or _is_of_sql(error):
             fix = "Check that the file is a state database of laketier's, and whole; or name another one."
             if not self.is_sqlite:
-                fix = "Check the URL, and the rights of its user in the database."
+                fix = _fix_of(error, why)
             return StateError("the state database refused", where=self.shown, why=why, fix=fix)
         fix = "Check that the file's folder exists, can be written and has space."
         if not self.is_sqlite:
             fix = "Check that the server runs and that the URL is right; the call may then be made again."
         return StateError("the state database did not answer", where=self.shown, why=why, fix=fix)
+
+
+def _fix_of(error: Exception, why: str) -> str:
+    """For what PostgreSQL refuses."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    if state == _READ_ONLY or "during recovery" in why:
+        return (
+            "Name the server that takes writes: this one is a replica, or lets nobody write just now. Where the URL "
+            "names several hosts, ?target_session_attrs=read-write finds it."
+        )
+    if state == _NO_TABLE:
+        return (
+            "Its tables are gone. Restore them, or start all workers again: the first one makes them anew, and the "
+            "lake tables say where each goes on."
+        )
+    return "Check the URL, and the rights of its user in the database."
 
 
 def _is_of_sql(error: OperationalError) -> bool:

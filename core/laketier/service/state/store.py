@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from typing import Self
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, false
 
 from laketier.service.schedule import Backoff
 from laketier.service.state import commands, history, leasing, upkeep
@@ -24,6 +24,7 @@ from laketier.service.state.records import (
     WorkerSeen,
 )
 from laketier.service.state.registering import Registrar
+from laketier.service.state.tables import METADATA
 from laketier.service.state.upkeep_records import IndexFigures, UpkeepLease
 
 
@@ -67,9 +68,12 @@ class StateStore:
         return cls(database, service, clock, backoff or Backoff(), random.Random(seed))
 
     def check(self) -> None:
-        """Raise `StateError` where the database can't be written."""
-        with self._database.write():
-            pass
+        """Raise `StateError` where the database can't be written. PostgreSQL looks at rights, and at whether it is a
+        replica, for a statement that changes no row, too; a transaction without one it lets anybody begin."""
+        with self._database.write() as connection:
+            for table in METADATA.sorted_tables:
+                column = next(iter(table.columns))
+                connection.execute(table.update().where(false()).values({column: column}))
 
     def close(self) -> None:
         """Close all connections."""
