@@ -90,7 +90,8 @@ class DeltaLog:
 
     def last_reset(self, after: int, upto: int) -> int | None:
         """The newest version in ``(after, upto]`` by which somebody else took rows back that ``after`` had: a RESTORE
-        to a version before it, a replaced table, an overwrite of all rows. As far as the entries are still there."""
+        to a version before it, a table that was replaced or cloned onto, an overwrite of all rows, also by a stream of
+        results in full. As far as the entries are still there."""
         found = self.newest_first(upto, after)
         return next((version for version, info in found if COMMIT_ID not in info and _resets(info, after)), None)
 
@@ -110,9 +111,11 @@ def _resets(info: dict[str, Any], after: int) -> bool:
     if operation == "RESTORE":
         target = _target(info)
         return target is None or target < after
-    if "REPLACE" in operation:
+    if "REPLACE" in operation or operation == "CLONE":  # a clone onto a table that is there takes all its rows away
         return True
     parameters = _parameters(info)
+    if operation == "STREAMING UPDATE" and str(parameters.get("outputMode", "")).lower() == "complete":
+        return True
     overwrites = operation == "WRITE" and str(parameters.get("mode", "")).lower() == "overwrite"
     return overwrites and parameters.get("predicate") in (None, "", "[]")
 
