@@ -28,7 +28,14 @@ from laketier_iceberg.connection import CatalogSettings, connect
 from laketier_iceberg.files import Files
 from laketier_iceberg.loading import load
 from laketier_iceberg.locations import Below, is_local, split
-from laketier_iceberg.neighbours import DATA_PATH, METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
+from laketier_iceberg.neighbours import (
+    DATA_PATH,
+    METADATA_PATH,
+    METADATA_SUFFIX,
+    another_line,
+    foreign_metadata,
+    neighbour,
+)
 from laketier_iceberg.references import References, may_delete, name_of
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.writer import attempt_of
@@ -83,6 +90,14 @@ class IcebergMaintenance(LakeMaintenance):
             _refuse(
                 f"{foreign} below the table's location is not the table's: another table may have its files here",
                 "Give each table a location of its own, or move away what is not the table's.",
+            )
+        line = another_line(folder, odd, table)
+        if line is not None:
+            _refuse(
+                f"{line} goes on from metadata of this table that its catalog does not know: another catalog may have "
+                "the table, and its rows",
+                "Collect orphans through the catalog that has the table now, and take it out of the others; if none "
+                "has that one, move it and the metadata files that it names and this table does not away.",
             )
         if not self._alone:
             # Once is enough: what comes later is seen by its metadata files.

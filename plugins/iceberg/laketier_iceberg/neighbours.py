@@ -10,11 +10,12 @@ import logging
 import posixpath
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from laketier_iceberg.locations import Below
-from laketier_iceberg.stored import DAMAGE, document, metadata_files
+from laketier_iceberg.references import name_of
+from laketier_iceberg.stored import DAMAGE, document, document_at, metadata_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -32,6 +33,7 @@ _GZIP = b"\x1f\x8b"
 _MOST = 256 * 1024 * 1024
 """Bytes of a metadata file that are looked at, also unpacked."""
 _REMEMBERED = 100_000
+_Told = TypeVar("_Told")
 
 
 def neighbour(catalog: Catalog, table: Table, below: Below, *, unread: bool = False) -> str | None:
@@ -93,15 +95,51 @@ def foreign_metadata(folder: TableFolder, paths: Iterable[str], table_uuid: str)
     return None
 
 
+def another_line(folder: TableFolder, paths: Iterable[str], table: Table) -> str | None:
+    """The first of ``paths`` that is a metadata file of this table and goes on from one that the table's metadata do
+    not know; None for none. Somebody takes that one for the newest: another catalog in which the table was registered,
+    or this one before it was put back from a backup. A file that goes on from a known one tells nothing, as a commit
+    that lost leaves one, too. None also where the oldest file of the metadata log is gone, as then nothing tells which
+    of the others are older. Raises `OSError`."""
+    metadata = table.metadata
+    known = [*(entry.metadata_file for entry in metadata.metadata_log), table.metadata_location]
+    names = {name_of(location) for location in known}
+    unknown = {name: path for path in paths if METADATA_SUFFIX in path and (name := name_of(path)) not in names}
+    if len(unknown) < 2:
+        return None
+    try:
+        older = set(_logged(document_at(table.io.properties, known[0])))
+    except (FileNotFoundError, KeyError, TypeError, *DAMAGE) as error:
+        log.info("%s is not read as a metadata file: %s", known[0], error)
+        return None
+    logs = {name: found for name, path in unknown.items() if (found := _read(folder, path, _logged)) is not None}
+    left = list(older)
+    while left:
+        before = set(logs.get(left.pop(), ())) - older
+        older |= before
+        left += before
+    others = logs.keys() - older
+    return next((unknown[name] for name in sorted(others) if not others.isdisjoint(logs[name])), None)
+
+
+def _logged(stored: Mapping[str, Any]) -> list[str]:
+    """The names of the files before it, as a metadata file has them."""
+    return [name_of(entry["metadata-file"]) for entry in stored.get("metadata-log") or []]
+
+
 def _uuid_in(folder: TableFolder, path: str) -> str | None:
+    return _read(folder, path, lambda stored: str(stored["table-uuid" if "table-uuid" in stored else "view-uuid"]))
+
+
+def _read(folder: TableFolder, path: str, told: Callable[[dict[str, Any]], _Told]) -> _Told | None:
+    """What a metadata file tells; None for one that is torn or gone. Raises `OSError`."""
     try:
         with folder.filesystem.open_input_stream(folder.full(path), compression=None) as stream:
             data = stream.read(_MOST)
         if data.startswith(_GZIP):
             data = zlib.decompressobj(wbits=31).decompress(data, _MOST)
-        stored: Any = json.loads(data)
-        return str(stored["table-uuid"] if "table-uuid" in stored else stored["view-uuid"])
-    except (FileNotFoundError, KeyError, TypeError, *DAMAGE) as error:
+        return told(json.loads(data))
+    except (FileNotFoundError, AttributeError, KeyError, TypeError, *DAMAGE) as error:
         log.info("%s is not read as a metadata file: %s", path, error)
         return None
 

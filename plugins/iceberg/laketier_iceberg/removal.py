@@ -17,7 +17,7 @@ from laketier.kit.staged import remove
 from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below, is_local, split
 from laketier_iceberg.lost import METADATA, is_alone, mark_of_drop, name_left
-from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
+from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, another_line, foreign_metadata, neighbour
 from laketier_iceberg.references import locations, may_delete
 from laketier_iceberg.table_properties import DELETE_OLD_METADATA
 
@@ -121,10 +121,13 @@ def _why_files_stay(catalog: Catalog, table: Table, folder: TableFolder, found: 
     location = table.location().rstrip("/")
     try:
         foreign = foreign_metadata(folder, found, str(table.metadata.table_uuid))
+        if foreign is not None:
+            return f"{foreign} there is the metadata of another table"
+        line = another_line(folder, found, table)
     except OSError as error:
         return _unknown(error)
-    if foreign is not None:
-        return f"{foreign} there is the metadata of another table"
+    if line is not None:
+        return f"{line} there goes on from metadata that this catalog does not know: another one may have the table"
     other = neighbour(catalog, table, Below(location), unread=True)
     return None if other is None else f"table {other} has its own there, or may have"
 

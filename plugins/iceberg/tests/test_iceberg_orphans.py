@@ -474,6 +474,37 @@ def test_a_table_registered_from_a_copied_metadata_file_is_refused(events: Any, 
     assert events.ids() == list(range(20))
 
 
+def in_another_catalog(table: Any, folder: Path, *appended: list[int]) -> Any:
+    """The table as it is now, in a catalog of its own; then rows come there."""
+    other = SqlCatalog("other", uri=f"sqlite:///{folder}/other.db", warehouse=str(folder))
+    other.create_namespace("db")
+    there = other.register_table(("db", "moved"), table.table().metadata_location)
+    for ids in appended:
+        there.append(pa.Table.from_batches([table.batch(ids[0], ids[-1] + 1)]))
+    return there
+
+
+def test_what_another_catalog_committed_since_is_no_orphan(events: Any, tmp_path: Path) -> None:
+    """A table that moved to another catalog, and was not taken out of this one, is the same table."""
+    append(events, 0)
+    kept = {"write.metadata.delete-after-commit.enabled": "false", "write.metadata.previous-versions-max": "2"}
+    set_properties(events, **kept)
+    append(events, 1, 2, 3)
+    assert set(orphans(events).values()) == {"metadata"}, "metadata files that left the log are no other line"
+    there = in_another_catalog(events, tmp_path, [50, 51], [60, 61])
+    append(events, 4)
+    with pytest.raises(FeatureNotSupported, match="another catalog may have the table"):
+        collect(events)
+    assert sorted(there.refresh().scan().to_arrow()["id"].to_pylist()) == [*range(40), 50, 51, 60, 61]
+
+
+def test_a_table_that_went_on_in_another_catalog_keeps_its_files_after_a_drop(events: Any, tmp_path: Path) -> None:
+    append(events, 0)
+    there = in_another_catalog(events, tmp_path, [50, 51], [60, 61])
+    events.storage.catalog().drop_table(events.info.path)
+    assert sorted(there.refresh().scan().to_arrow()["id"].to_pylist()) == [*range(10), 50, 51, 60, 61]
+
+
 @pytest.mark.parametrize(
     ("location", "other", "key"),
     [
