@@ -84,6 +84,7 @@ class Ranked:
         # A condition without any value is no SQL, and no row has the number -1.
         among = f"{_ROW} IN ({', '.join(map(str, ids))})" if ids else "false"
         try:
-            return self._dataset.scanner(columns=columns, with_row_id=True, filter=among).to_table()
+            scanner = self._dataset.scanner(columns=columns, with_row_id=True, filter=among, blob_handling="all_binary")
+            return scanner.to_table()
         except lance_errors() as error:
             raise unreadable(self._dataset.uri, error) from error

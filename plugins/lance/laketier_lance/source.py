@@ -98,6 +98,7 @@ class LanceSource(LakeSource):
                 scan_in_order=True,
                 # A scan of no columns at all is refused; the row id is there without being read.
                 with_row_id=not columns,
+                blob_handling="all_binary",  # else a column of blobs gives where they lie, in place of the bytes
             )
             for batch in scanner.to_batches():
                 if then:

@@ -5,7 +5,9 @@ import pickle
 from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 
+import lance
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from laketier.spi import And, ConfigError, Leaf, Not, Op, Or, ScanRequest, SnapshotNotFound, pack, to_arrow, unpack
 from laketier_conformance.lake import tick
 from laketier_lance.filters import to_sql
+from laketier_verification.lakes import append, lake_at, read_all
 
 UTC = datetime.UTC
 
@@ -81,6 +84,22 @@ def test_a_limit_is_planned_where_nothing_is_filtered(make_table, limit):
     plan = table.storage.source(table.info).plan(ScanRequest(limit=limit))
     assert sum(split.rows for split in plan.splits) == min(limit, 8)
     assert table.scan(limit=limit).num_rows == min(limit, 8)
+
+
+@pytest.mark.parametrize("file_version", ["2.0", "2.1"])
+def test_columns_of_blobs_are_read_as_bytes(make_table, file_version):
+    """Of a dataset that another tool made so: its rows, and ours."""
+    table = make_table()
+    blobs = pa.field("blob", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    rows = pa.table({"id": [1, 2], "blob": [b"one", None]}, schema=pa.schema([pa.field("id", pa.int64()), blobs]))
+    lance.write_dataset(rows, table.info.location, mode="overwrite", data_storage_version=file_version)
+    ours = pa.record_batch([pa.array([3, 4]), pa.array([b"", b"four"], pa.large_binary())], names=["id", "blob"])
+    lake = lake_at(Path(table.info.location).parents[1], "lance", str(table.info.path))
+    append(lake, ours)
+    found = read_all(lake)
+    assert found.sort_by("id").to_pydict() == {"id": [1, 2, 3, 4], "blob": [b"one", None, b"", b"four"]}
+    (stored,) = lance.dataset(table.info.location).take_blobs("blob", indices=[3])
+    assert stored.readall() == b"four", "our rows are blobs, too"
 
 
 def test_a_limit_behind_a_filter_bounds_each_split(make_table):
