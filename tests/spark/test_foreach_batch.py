@@ -7,15 +7,18 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import laketier.spark
+from laketier.registry import configure, open_lake
+from laketier.spark.checkpoint import Checkpoint
 from laketier.spark.failures import cause_of
-from laketier.spi import ConfigError, LaketierError, TokenMismatch
-from laketier.tiering import RoundResult
+from laketier.spi import ConfigError, Gap, LaketierError, LakeTieringFactory, TokenMismatch, WatermarkLost
+from laketier.tiering import RoundResult, pipelines
 from laketier.tiering.publish import RoundOutcome
 from spark_lake import COLUMNS, Landing, Target
 
@@ -193,6 +196,47 @@ def test_other_rows_under_one_name_in_one_batch_are_refused(
     with pytest.raises(ConfigError, match="a second time, with other rows"):
         run_batches(landing, target.checkpoint, body)
     assert target.ids(spark) == [0, 2, 4, 6, 8]
+
+
+def test_a_table_gets_each_batch_also_without_rows(
+    run_batches: Run, spark: SparkSession, landing: Landing, tmp_path: Path
+) -> None:
+    """One that misses some refuses the next, and says what to do; one that joins later is made first, and adopted."""
+    even, late = Target(tmp_path, "localfile", "db.even"), Target(tmp_path, "localfile", "db.late")
+    checkpoint, skips = tmp_path / "checkpoint", [True]
+
+    def body(df: DataFrame, batch_id: int) -> None:
+        if batch_id % 2 == 0 or not skips:
+            rows = df if batch_id % 2 == 0 else df.limit(0)
+            laketier.spark.write_batch(rows, batch_id, even.options(pipeline="p"))
+        if batch_id >= 3:
+            laketier.spark.write_batch(df, batch_id, late.options(pipeline="p"))
+
+    landing.land(5)
+    with pytest.raises(Gap, match=r"epoch 2 does not follow epoch 0.*write_batch with df\.limit\(0\)"):
+        run_batches(landing, checkpoint, body)
+    skips.clear()
+    pipelines.adopt(factory_of(even), "p", run=run_of(checkpoint), epoch=1)
+    with pytest.raises(WatermarkLost, match=r"there is no table, but this is epoch 3 .*make it first.*pipeline adopt"):
+        run_batches(landing, checkpoint, body)
+    laketier.spark.write(spark.createDataFrame([], COLUMNS), late.options())
+    with pytest.raises(WatermarkLost, match=r"does not know the pipeline.*--epoch 2"):
+        run_batches(landing, checkpoint, body)
+    pipelines.adopt(factory_of(late), "p", run=run_of(checkpoint), epoch=2)
+    run_batches(landing, checkpoint, body)
+    assert even.ids(spark) == [*range(10), *range(20, 30), *range(40, 50)]
+    assert late.ids(spark) == list(range(30, 50))
+
+
+def factory_of(target: Target) -> LakeTieringFactory[Any]:
+    lake = open_lake(configure(target.options()))
+    return lake.tiering_factory(lake.load_table())
+
+
+def run_of(checkpoint: Path) -> str:
+    found = Checkpoint.open(str(checkpoint))
+    assert isinstance(found, Checkpoint)
+    return found.run
 
 
 def test_a_batch_that_is_none_of_a_running_query_is_refused(

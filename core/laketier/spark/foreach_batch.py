@@ -21,7 +21,7 @@ from laketier.spark.overwriting import refuse_dynamic_session
 from laketier.spark.running_query import RunningQuery, running_query
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config
-from laketier.spi import ConfigError, Decision, Token
+from laketier.spi import ConfigError, Decision, Gap, Token, WatermarkLost
 from laketier.tiering import RoundResult, TieringRound
 
 
@@ -36,10 +36,12 @@ def write_batch(
     """Write ``df`` as the epoch ``batch_id`` of its query, by mapInArrow and under our Arrow setting. For the function
     that `foreachBatch` calls; also in threads that it starts.
 
-    Needs ``lake.pipeline``, one per call within a batch and table, and no ``lake.epoch``. Run and content come from the
-    query's checkpoint, as with ``writeStream.format("laketier")``: a replayed batch is written once, and a deleted
-    checkpoint, or a restored one with other rows, is refused. The running query tells where its checkpoint is; on Spark
-    Connect nothing does, and ``checkpoint`` must be given. ``mode``: ``append`` or ``overwrite``.
+    Call it for each table in each batch, with ``df.limit(0)`` where a table gets no rows: a table that misses a batch
+    refuses the next one. Needs ``lake.pipeline``, one per call within a batch and table, and no ``lake.epoch``. Run and
+    content come from the query's checkpoint, as with ``writeStream.format("laketier")``: a replayed batch is written
+    once, and a deleted checkpoint, or a restored one with other rows, is refused. The running query tells where its
+    checkpoint is; on Spark Connect nothing does, and ``checkpoint`` must be given. ``mode``: ``append`` or
+    ``overwrite``.
 
     Raises `ConfigError` for a call that is no batch of a running query, and for a second call in one batch with the
     same table and pipeline and other rows; else as `laketier.spark.write`.
@@ -54,7 +56,7 @@ def write_batch(
         token = epoch_token(config, found, None if query is None else query.id, batch_id)
     schema = table_schema(df.schema)
     start = "" if query is None else query.run_id
-    with naming_commands(config, token), _once(df, config, token, start):
+    with naming_commands(config, token), _asking_for_each_batch(), _once(df, config, token, start):
         planned = plan_epoch(config, schema, chosen, batch_id, location, lambda: token, found, start)
         if not planned.begun.done:
             refuse_dynamic_session(df.sparkSession, chosen, str(config.table), partitioned=planned.partitioned)
@@ -72,6 +74,19 @@ def write_batch(
             batch_id,
             lambda: Decision.DONE if planned.begun.done else Decision.PROCEED,
         )
+
+
+@contextmanager
+def _asking_for_each_batch() -> Iterator[None]:
+    """A function that passes over tables for which a batch has no rows leaves a gap, as lost epochs would."""
+    try:
+        yield
+    except (Gap, WatermarkLost) as error:
+        error.fix = (
+            f"{error.fix} Each table gets each batch of its query: where the function has no rows for one, it calls "
+            "write_batch with df.limit(0)."
+        )
+        raise
 
 
 def _checkpoint(

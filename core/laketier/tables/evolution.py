@@ -25,6 +25,7 @@ from laketier.spi import (
     TableInfo,
     TableNotFound,
     Token,
+    WatermarkLost,
     WidenColumn,
     decide,
     require,
@@ -105,7 +106,7 @@ def _prepare(
         table = opened(lake)
     except TableNotFound:
         if token is not None:
-            decide(None, token)
+            _refuse_later_epoch(token, str(config.table))
         descriptor = TableDescriptor(
             _with_key(schema, layout.primary_key),
             config.partition_by or layout.partition_by,
@@ -134,6 +135,21 @@ def _prepare(
         return table
     require(config.format, lake.plugin.features, Feature.ADD_COLUMN)
     return altered(lake, [AddColumn(field.with_nullable(True)) for field in new])
+
+
+def _refuse_later_epoch(token: Token, where: str) -> None:
+    """Raise `WatermarkLost` for a round that no new table takes. No pipeline of a table that is not there can be
+    adopted, so the way out begins with a table."""
+    try:
+        decide(None, token)
+    except WatermarkLost as error:
+        raise WatermarkLost(
+            f"there is no table, but this is epoch {token.epoch} of its pipeline",
+            where=where,
+            why="the table was dropped, its name or warehouse is another one, or it joins a query that has run before",
+            fix="Check the name and the warehouse. For a table that joins later, make it first, by a write of no rows "
+            f"without lake.pipeline. {error.fix}",
+        ) from None
 
 
 def _refuse_twice(descriptor: TableDescriptor, where: str) -> None:

@@ -38,7 +38,7 @@ def checkpoint_at(folder: Path, epoch: int) -> str:
 def test_a_later_epoch_than_the_first_makes_no_table(tmp_path: Path, format_name: str) -> None:
     config = lake_config(tmp_path / "lake", format_name, pipeline="p", epoch=3)
     lake = open_lake(config)
-    with pytest.raises(WatermarkLost, match="this is epoch 3 of it"):
+    with pytest.raises(WatermarkLost, match="there is no table, but this is epoch 3 of its pipeline"):
         prepare_table(lake, pa.schema([("id", pa.int64())]), token=Token("p", "batch", 3))
     with pytest.raises(WatermarkLost, match="this is epoch 3 of it"):
         LakeBatchWriter(config, SCHEMA, overwrite=False)
