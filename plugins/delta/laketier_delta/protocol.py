@@ -31,10 +31,9 @@ _WRITER_FEATURES = {
     "changeDataFeed",
     "timestampNtz",
     "deletionVectors",
-    "vacuumProtocolCheck",
 }
 """Writer features whose use is looked at below, or which ask nothing of an append."""
-_READER_FEATURES = {"timestampNtz", "deletionVectors", "vacuumProtocolCheck"}
+_READER_FEATURES = {"timestampNtz", "deletionVectors"}
 _RULES_IN_COLUMNS = {
     "delta.invariants": "a column invariant",
     "delta.generationExpression": "a generated column",

@@ -260,6 +260,7 @@ def test_char_in_a_primary_key_is_refused_as_spark_pads_it(lake, support):
         ("checkpointProtection", False, r"DROP FEATURE checkpointProtection TRUNCATE HISTORY"),
         ("clustering", False, r"writer features \['clustering'\].*Write to a table without it"),
         ("rowTracking", False, r"DROP FEATURE rowTracking\."),
+        ("vacuumProtocolCheck", True, r"DROP FEATURE vacuumProtocolCheck"),
     ],
 )
 def test_a_healthy_table_with_a_feature_of_others_is_named_and_not_called_damaged(lake, feature, reader, named):
@@ -277,6 +278,22 @@ def test_a_healthy_table_with_a_feature_of_others_is_named_and_not_called_damage
     edit_log(lake, change)
     with pytest.raises(IncompatibleTable, match=f"(?s){named}"):
         lake.factory()
+
+
+@pytest.mark.parametrize("feature", ["appendOnly", "invariants", "checkConstraints", "generatedColumns",
+    "changeDataFeed", "timestampNtz", "deletionVectors"])  # fmt: skip
+def test_a_feature_that_is_let_through_is_one_that_delta_rs_has(lake, feature, support):
+    lake.create()
+    readers = [feature] if feature in ("timestampNtz", "deletionVectors") else []
+
+    def change(action):
+        if "protocol" in action:
+            features = {"readerFeatures": readers, "writerFeatures": [feature]}
+            action["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+
+    edit_log(lake, change)
+    lake.epoch(0, support.ids(1))
+    assert support.values(lake.read()) == [1]
 
 
 def test_a_newer_protocol_is_no_damage(lake):
