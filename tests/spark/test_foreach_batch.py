@@ -6,6 +6,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,9 +189,13 @@ def test_two_sinks_in_threads_and_a_retry_of_the_function(
 def test_other_rows_under_one_name_in_one_batch_are_refused(
     run_batches: Run, spark: SparkSession, landing: Landing, target: Target
 ) -> None:
+    """However the way to the table is spelled."""
+    (target.folder / "elsewhere").symlink_to(target.folder)
+
     def body(df: DataFrame, batch_id: int) -> None:
-        for part in ("id % 2 = 0", "id % 2 = 1"):
-            laketier.spark.write_batch(df.where(part), batch_id, target.options(pipeline="events-v1"))
+        for part, folder in (("id % 2 = 0", target.folder), ("id % 2 = 1", target.folder / "elsewhere")):
+            options = replace(target, folder=folder).options(pipeline="events-v1")
+            laketier.spark.write_batch(df.where(part), batch_id, options)
 
     landing.land(1)
     with pytest.raises(ConfigError, match="a second time, with other rows"):

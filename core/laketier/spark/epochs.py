@@ -43,11 +43,13 @@ class Begun:
 
 @dataclass(frozen=True)
 class PlannedEpoch:
-    """The data that the tasks of an epoch need. ``partitioned``: the table has partitions."""
+    """The data that the tasks of an epoch need. ``partitioned``: the table has partitions. ``table_uuid``: which table
+    it is, however the configuration spells the way to it."""
 
     factory: LakeTieringFactory[Any]
     begun: Begun
     partitioned: bool
+    table_uuid: str
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,12 @@ def plan_epoch(
         with trusted(config):
             target = prepare(config, schema, mode, named)
             tiering = TieringRound(target.factory, token=named, mode=mode)
-            planned = PlannedEpoch(target.factory, begun(tiering, target.state), is_partitioned(target.table))
+            planned = PlannedEpoch(
+                target.factory,
+                begun(tiering, target.state),
+                is_partitioned(target.table),
+                target.table.table_uuid,
+            )
     _prepared[key] = _Prepared(config, schema, mode, start, epoch, now, loaded_for, planned)
     return planned
 

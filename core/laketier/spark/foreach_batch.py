@@ -56,8 +56,9 @@ def write_batch(
         token = epoch_token(config, found, None if query is None else query.id, batch_id)
     schema = table_schema(df.schema)
     start = "" if query is None else query.run_id
-    with naming_commands(config, token), _asking_for_each_batch(), _once(df, config, token, start):
+    with naming_commands(config, token), _asking_for_each_batch():
         planned = plan_epoch(config, schema, chosen, batch_id, location, lambda: token, found, start)
+    with naming_commands(config, token), _once(df, config, planned.table_uuid, token, start):
         if not planned.begun.done:
             refuse_dynamic_session(df.sparkSession, chosen, str(config.table), partitioned=planned.partitioned)
         tiering = TieringRound(planned.factory, token=token, mode=chosen)
@@ -132,10 +133,10 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def _once(df: DataFrame, config: LakeConfig, token: Token, start: str) -> Iterator[None]:
+def _once(df: DataFrame, config: LakeConfig, table_uuid: str, token: Token, start: str) -> Iterator[None]:
     """Refuse a second, different write under one name in one batch: it would be taken for a replay of the first, and
-    its rows dropped. The same plan again is a retry."""
-    name = (token.run, config.warehouse.rstrip("/"), str(config.table), token.pipeline)
+    its rows dropped, also where the way to the table is spelled otherwise. The same plan again is a retry."""
+    name = (token.run, table_uuid, str(config.table), token.pipeline)
     mine = (start, token.epoch, df.semanticHash())
     with _lock:
         before = _written.get(name)
