@@ -111,10 +111,11 @@ def _resets(info: dict[str, Any], after: int) -> bool:
     if operation == "RESTORE":
         target = _target(info)
         return target is None or target < after
-    if "REPLACE" in operation or operation == "CLONE":  # a clone onto a table that is there takes all its rows away
+    if "REPLACE" in operation:
         return True
     parameters = _parameters(info)
-    if operation == "STREAMING UPDATE" and str(parameters.get("outputMode", "")).lower() == "complete":
+    in_full = operation == "STREAMING UPDATE" and str(parameters.get("outputMode", "")).lower() == "complete"
+    if operation == "CLONE" or in_full:  # a clone onto a table that is there takes all its rows away
         return True
     overwrites = operation == "WRITE" and str(parameters.get("mode", "")).lower() == "overwrite"
     return overwrites and parameters.get("predicate") in (None, "", "[]")
