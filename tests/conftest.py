@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from depth import formats_by_turns
+from depth import cases_by_turns, formats_by_turns
 from run_settings import pytest_configure
 
 __all__ = ["pytest_configure"]
@@ -29,6 +29,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
     formats_by_turns(items)
+    cases_by_turns(items)
     if config.pluginmanager.hasplugin("xdist"):
         from spreading import order
 

@@ -61,6 +61,7 @@ def pytest_runtest_call(item):
 """
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("ignored", ["", "INT"])
 def test_who_ends_the_command_ends_its_tests(tmp_path: Path, ignored: str) -> None:
     """A CI ends the command alone."""

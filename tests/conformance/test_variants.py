@@ -16,8 +16,8 @@ SHORT = [
     "test_changes.py::test_splits_travel_and_are_read_by_some_columns",
 ]
 VALUES = ["test_types.py", "test_rounds.py::test_rounds_follow_each_other"]
-QUICK = {"csv": VALUES, "arrow": VALUES}
-"""Formats of whose files `make test` asks for values and rounds alone; the other two meet all of ``SHORT``. Damage of
+QUICK = {"csv": VALUES, "arrow": VALUES, "vortex": VALUES}
+"""Formats of whose files `make test` asks for values and rounds alone; JSON meets all of ``SHORT``. Damage of
 metadata is left out: they are the same whatever format the files of rows have."""
 LAYOUTS = {
     "timed": ["test_layout.py", "test_partition_values.py"],
@@ -54,6 +54,7 @@ def test_each_file_format_keeps_what_touches_its_files(name: str, run_suite) -> 
     variant(name, run_suite, QUICK.get(name, SHORT))
 
 
+@pytest.mark.every(2)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_layout_keeps_what_touches_its_folders(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
@@ -67,6 +68,7 @@ def test_each_file_format_conforms(name: str, run_suite) -> None:  # type: ignor
     variant(name, run_suite)
 
 
+@pytest.mark.every(2)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["still", "reshaped"])
 def test_what_a_series_leaves_to_a_format(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]

@@ -119,6 +119,7 @@ def _answered(found: dict[str, Agreement]) -> int:
     return sum(counts.values()) if all(counts.values()) else pytest.fail(f"none found anything: {counts}")
 
 
+@pytest.mark.every(2)
 @sizes("counts", (4,), (2, 8))
 @pytest.mark.parametrize(
     ("language", "options"), [("English", SIMPLE), ("Chinese", ICU), ("Chinese", NGRAM)], ids=["simple", "icu", "ngram"]

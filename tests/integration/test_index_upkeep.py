@@ -184,6 +184,7 @@ for done in maintain_lake_indexes(lake, [policy], build=build_here, max_parts=4)
 """
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("point", "segments"),
     [

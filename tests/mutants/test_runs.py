@@ -597,6 +597,7 @@ def test_a_survivor_that_no_test_notices_is_not_beyond_the_contract() -> None:
     ]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("entries", [argued(), beyond()], ids=["argued", "beyond"])
 def test_the_arguments_are_true_to_the_sources(entries: list[Argued]) -> None:
     named = {entry.module for entry in entries}

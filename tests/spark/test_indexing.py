@@ -178,6 +178,7 @@ def test_a_bounded_build_has_workers_that_started_with_its_variables(
     assert 0 < told[-1].taken[0] < resources.memory < told[-1].memory[0]
 
 
+@pytest.mark.deep
 def test_a_failed_attempt_is_run_again_alone(target: Target) -> None:
     options = [f"{key}={value}" for key, value in target.options().items()]
     done = subprocess.run([sys.executable, "-c", RETRIED, *options], capture_output=True, text=True, check=False)

@@ -105,6 +105,7 @@ def test_a_brace_is_json_unless_queries_are_words(spark: SparkSession, target: T
             spark.sql(f"{sql}{more})").collect()
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_queries_that_are_there_twice_null_or_cached(spark: SparkSession, target: Target, adaptive: str) -> None:
     other = spark.newSession()

@@ -48,6 +48,18 @@ def formats_by_turns(items: list[pytest.Item]) -> None:
                     item.add_marker(pytest.mark.deep)
 
 
+def cases_by_turns(items: list[pytest.Item]) -> None:
+    """Mark all but every n-th case of a test with ``every(n)`` as deep. The first case stays."""
+    seen: dict[str, int] = {}
+    for item in items:
+        chosen = item.get_closest_marker("every")
+        if chosen is not None and item.get_closest_marker("deep") is None:
+            test = item.nodeid.partition("[")[0]
+            seen[test] = number = seen.get(test, -1) + 1
+            if number % chosen.args[0]:
+                item.add_marker(pytest.mark.deep)
+
+
 def _may_be_left(item: pytest.Item) -> bool:
     marked = any(item.get_closest_marker(name) is not None for name in ("deep", "each_format"))
     return hasattr(item, "callspec") and not marked

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from depth import BY_TURNS, FORMATS, formats_by_turns
+from depth import BY_TURNS, FORMATS, cases_by_turns, formats_by_turns
 
 
 class _Item:
@@ -17,10 +17,13 @@ class _Item:
     def __init__(self, nodeid: str, *marks: str, **parameters: object) -> None:
         self.nodeid = nodeid + (f"[{'-'.join(map(str, parameters.values()))}]" if parameters else "")
         self.marks = list(marks)
+        self.every: int | None = None
         if parameters:
             self.callspec = SimpleNamespace(params=parameters)
 
     def get_closest_marker(self, name: str) -> object | None:
+        if name == "every" and self.every is not None:
+            return pytest.mark.every(self.every).mark
         return name if name in self.marks else None
 
     def add_marker(self, mark: pytest.MarkDecorator) -> None:
@@ -73,3 +76,23 @@ def test_what_has_no_format_stays() -> None:
 def test_what_two_formats_meet_stays() -> None:
     items = [_Item("tests/faults/test_a.py::test", format=name) for name in FORMATS[:2]]
     assert _left(*items) == items
+
+
+def test_every_third_case_stays_and_the_first_is_one() -> None:
+    items = [_Item(f"a.py::test_{test}", value=number) for test in ("a", "b") for number in range(5)]
+    for item in items:
+        item.every = 3 if "test_a" in item.nodeid else None
+    made: Any = items
+    cases_by_turns(made)
+    left = [item.nodeid for item in items if "deep" not in item.marks and item.every]
+    assert left == ["a.py::test_a[0]", "a.py::test_a[3]"]
+    assert not any(item.marks for item in items if item.every is None)
+
+
+def test_cases_that_are_deep_anyway_are_not_counted() -> None:
+    items = [_Item("a.py::test", *(["deep"] if number == 0 else []), value=number) for number in range(3)]
+    for item in items:
+        item.every = 2
+    made: Any = items
+    cases_by_turns(made)
+    assert [item.nodeid for item in items if "deep" not in item.marks] == ["a.py::test[1]"]

@@ -222,6 +222,7 @@ def words_of(text: str | None) -> list[str]:
     return [] if text is None else text.lower().split()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("history", HISTORIES)
 def test_answers_are_those_of_a_plain_scan(table: Any, history: str) -> None:
     for step in HISTORIES[history]:
@@ -298,6 +299,7 @@ TRICKY = [
 ]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("options", TOKENIZERS, ids=str)
 @pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.large_string())], ids=str)
 def test_rows_that_no_index_covers_are_found_as_those_in_it(

@@ -120,6 +120,7 @@ def answers(table, asked) -> list[dict[int, float]]:
     return [dict(zip(each["id"].to_pylist(), each["_score"].to_pylist(), strict=True)) for each in found]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("parts", [2, 4, 8])
 def test_text_answers_are_those_of_a_single_build(texts, parts: int) -> None:
     asked = queries(texts)
@@ -133,6 +134,7 @@ def test_text_answers_are_those_of_a_single_build(texts, parts: int) -> None:
     assert answers(texts, asked) == expected
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("kind", "column", "conditions"),
     [

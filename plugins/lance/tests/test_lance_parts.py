@@ -50,6 +50,7 @@ PLAIN = {"v": 1, "comment": None, "properties": {}}
 # -- what other tools wrote ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "document",
     [
@@ -66,6 +67,7 @@ def test_a_description_of_another_tool_is_damage(table: Any, document: bytes) ->
         table.reload()
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("key", [LAST.decode(), f"{LOST_PREFIX.decode()}p"])
 @pytest.mark.parametrize("value", ["", "x", "1.5", "9" * 5000])
 def test_a_number_of_another_tool_is_damage(table: Any, key: str, value: str) -> None:
@@ -256,6 +258,7 @@ def test_a_walk_keeps_as_many_candidates_as_are_wanted(asked: dict[str, Any], li
     assert asked == before
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("count", [1, 2, 9, 10, 11, 30])
 @pytest.mark.parametrize("k", [1, 2, 10, 40])
 def test_rows_that_tie_are_the_first_of_the_table(tmp_path: Path, count: int, k: int) -> None:

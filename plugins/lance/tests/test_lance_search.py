@@ -121,6 +121,7 @@ def test_a_text_query_finds_each_row_that_matches_and_no_other(
         assert row["doc"] == live[row["id"]]["doc"], "a row has the columns of its own number"
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "query",
     [

@@ -164,6 +164,7 @@ class _File:
             raise self._fails["close"]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("at", ["write", "close", "open"])
 @pytest.mark.parametrize(
     ("error", "kind", "told"),
