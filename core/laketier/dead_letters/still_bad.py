@@ -7,10 +7,11 @@ append it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from laketier.config import LakeConfig
-from laketier.dead_letters.records import DeadLetter, in_chunks, scan_dead_letters
+from laketier.dead_letters.ahead import dead_letters_ahead
+from laketier.dead_letters.records import in_chunks
 from laketier.dead_letters.table import dead_letter_table
 from laketier.dead_letters.unfit import unfit
 from laketier.spi import ConfigError, FeatureNotSupported, TableLog
@@ -38,7 +39,7 @@ def check_still_bad(
     found: set[tuple[str, int]] = set()
     still: set[tuple[str, int]] = set()
     try:
-        for dead_letters in in_chunks(_ahead(config, start, known)):
+        for dead_letters in in_chunks(dead_letters_ahead(config, start, known)):
             found |= {(dead_letter.record.bucket, dead_letter.record.offset) for dead_letter in dead_letters}
             bad = unfit(log, [dead_letter.record for dead_letter in dead_letters], trial)
             still |= {(record.bucket, record.offset) for record in bad.values()}
@@ -56,12 +57,3 @@ def check_still_bad(
             fix="Put the former settings back until the round is through, then replay the dead letters. Or drop "
             f"{dead_letter_table(config.table)}: records that are still bad are stored there again.",
         )
-
-
-def _ahead(config: LakeConfig, start: Mapping[str, int], known: Mapping[str, int]) -> Iterator[DeadLetter]:
-    for bucket, end in known.items():
-        first = start.get(bucket, 0)
-        if end > first:
-            for dead_letter in scan_dead_letters(config, bucket=bucket) or ():
-                if first <= dead_letter.record.offset < end:
-                    yield dead_letter

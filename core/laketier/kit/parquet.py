@@ -14,7 +14,7 @@ import pyarrow.types as pt
 from laketier.kit.nested import children
 from laketier.kit.rolling import ClosedFile, RollingSettings, RollingWriter
 from laketier.kit.views import schema_without_views
-from laketier.spi.errors import ConfigError
+from laketier.spi.errors import ConfigError, UnstorableRows
 from laketier.spi.options import option
 
 __all__ = [
@@ -88,6 +88,10 @@ def _levels_of(codec: str) -> str:
     return f"its levels are {found[0]} to {found[1]}"
 
 
+_OVERFLOWS = "overflow when casting timestamp"
+"""Of pyarrow's error: Parquet has no seconds."""
+
+
 class RollingParquetWriter(RollingWriter):
     """A `RollingWriter` of Parquet files; a block is a row group, and the footer a `pyarrow.parquet.FileMetaData`."""
 
@@ -131,12 +135,21 @@ class GrowingParquetFile:
         )
 
     def write(self, table: pa.Table) -> None:
-        """One row group."""
+        """One row group. Raises `UnstorableRows` for a moment in seconds that Parquet's milliseconds don't reach."""
         schema = table.schema  # a table makes another object of it each time
         plain = schema_without_views(schema)
         if plain is not schema:  # pyarrow writes no slice of a struct with views
             table = table.cast(plain).cast(schema)
-        self._writer.write_table(self._settings.arranged(table), row_group_size=max(table.num_rows, 1))
+        try:
+            self._writer.write_table(self._settings.arranged(table), row_group_size=max(table.num_rows, 1))
+        except pa.ArrowInvalid as error:
+            if _OVERFLOWS not in str(error):
+                raise
+            raise UnstorableRows(
+                "a moment is beyond what Parquet holds",
+                why=str(error).partition("\n")[0],
+                fix="Leave such rows out in the query, or tier the column as an integer.",
+            ) from error
 
     def tell(self) -> int:
         """Bytes of the row groups."""

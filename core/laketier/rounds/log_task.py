@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.dead_letters.ahead import record_digest
 from laketier.dead_letters.staging import DeadLetterStaging
 from laketier.kit.library_errors import as_told
 from laketier.rounds.splits import weight_of
@@ -64,7 +65,9 @@ class LogTask:
     within: float | None = None
     not_after: int | None = None
     dead_letters_from: LogOffsets = field(default_factory=LogOffsets)
-    """Bad records below are in the dead-letter table already: a round before this one put them there, and failed."""
+    """Bad records below may be in the dead-letter table already: a round before this one put them there, and failed."""
+    dead_letters_known: frozenset[bytes] = frozenset()
+    """Those that are, by `record_digest`."""
     merge: Merge | None = None
     """For a table with a primary key."""
     attempts_after: int = 0
@@ -103,6 +106,7 @@ class LogAnswer:
 class _BadRecords:
     policy: OnBadRecordPolicy
     since: LogOffsets
+    known: frozenset[bytes]
     dead_letters: DeadLetterStaging | None
     told: bool = True
     refused: UnstorableRows | None = None
@@ -117,9 +121,12 @@ class _BadRecords:
         if not self.told:
             return
         self.count += 1
-        if self.policy is OnBadRecordPolicy.DEAD_LETTER and record.offset >= self.since.get(record.bucket, 0):
+        if self.policy is OnBadRecordPolicy.DEAD_LETTER and not self._is_known(record):
             assert self.dead_letters is not None
             self.dead_letters.take(record)
+
+    def _is_known(self, record: BadRecord) -> bool:
+        return record.offset < self.since.get(record.bucket, 0) and record_digest(record) in self.known
 
 
 def run_log_task(task: LogTask) -> LogAnswer:
@@ -146,7 +153,9 @@ def _staged(task: LogTask, refused: UnstorableRows | None = None) -> LogAnswer:
     merge = task.merge
     with _dead_letters(task) as dead_letters:
         told = merge is None or merge.counts_bad
-        bad = _BadRecords(task.policy, task.dead_letters_from, dead_letters, told=told, refused=refused)
+        bad = _BadRecords(
+            task.policy, task.dead_letters_from, task.dead_letters_known, dead_letters, told=told, refused=refused
+        )
         rows, replaced = _batches(task, bad), list[str]()
         if merge is not None:
             rows = merge.merged(rows, replaced)

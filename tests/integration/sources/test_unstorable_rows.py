@@ -60,6 +60,7 @@ CASES: dict[str, tuple[str, Case]] = {
     "iceberg-partition-moment": ("iceberg", Case("timestamp[s]", (0,), (FAR,), {"lake.partition-by": "v"})),
     "localfile-folder": ("localfile", Case("string", ("a", None), ("", "x" * 300), {"lake.partition-by": "v"})),
     "localfile-bucket": ("localfile", Case("string", ("a", "b"), (None,), {"lake.bucket-by": "bucket(4, v)"})),
+    "localfile-overflow": ("localfile", Case("timestamp[s]", (0, -5), (2**62, -(2**62)))),
     "localfile-json": ("localfile", Case("timestamp[s]", (0,), (FAR, -FAR), {"lake.localfile.file-format": "json"})),
     "localfile-csv": ("localfile", Case("date32", (0,), (2_932_897,), {"lake.localfile.file-format": "csv"})),
     **{f"{name}-null": (name, Case("string", ("a",), (None,), strict=True)) for name in FORMATS},
@@ -101,8 +102,9 @@ class Tiered:
         return sorted(record.offset for record in found)
 
     def data_files(self) -> int:
-        named = (path.name for path in Path(self.config.warehouse).rglob("*") if path.is_file())
-        return sum(name.endswith((".parquet", ".lance", ".json.gz", ".csv.gz", ".jsonl", ".csv")) for name in named)
+        """Staged ones, too."""
+        paths = [path for path in Path(self.config.warehouse).rglob("*") if path.is_file()]
+        return sum(path.suffix in (".parquet", ".lance") or path.parent.name == "__in_progress" for path in paths)
 
 
 def _tiered(tmp_path: Path, engine: LocalEngine, name: str) -> Tiered:
@@ -223,6 +225,25 @@ def test_an_option_that_changes_between_the_letters_and_the_rows_doubles_none(
     tiered.round()
     assert replay(taking.config, taking.opened()).replayed == 1
     assert taking.ids() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["delta-folder", "localfile-folder"])
+def test_a_row_that_an_option_makes_unstorable_after_a_kill_is_in_neither_table_no_more(
+    tmp_path: Path, engine: LocalEngine, name: str
+) -> None:
+    """Letters of its range were there, so it was taken to be one of them."""
+    tiered = _tiered(tmp_path, engine, name)
+    taking = _taking(tiered)
+    taking.append("a", "", "")
+    tiered.source.append_raw("poison")
+    made = LogRound(taking.opened(), taking.config, DEAD)
+    answers = list(engine.run(list(made.plan())))
+    with observed(_kill), pytest.raises(_Killed):
+        made.finish(answers)
+    assert tiered.round().bad == 3
+    assert tiered.ids() == [0]
+    found = sorted(each.record.offset for each in scan_dead_letters(tiered.config) or ())
+    assert found == [1, 2, 3]
 
 
 def test_rows_of_a_source_that_knows_no_records_are_told_by_their_values(one_each: Tiered) -> None:

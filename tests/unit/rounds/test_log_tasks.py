@@ -12,10 +12,12 @@ import pyarrow as pa
 import pytest
 
 from changes import ROWS, ChangeLog
+from laketier.dead_letters.ahead import record_digest
 from laketier.rounds import LogTask, OnBadRecordPolicy, run_log_task
 from laketier.rounds.log_engine import LocalEngine, balanced
 from laketier.rounds.splits import WEIGHT_OF_A_TASK, joined_groups, split_groups, weight_of
 from laketier.spi import (
+    BadRecord,
     IncompatibleData,
     LakeWriter,
     LogOffsets,
@@ -154,20 +156,24 @@ def test_an_interrupt_is_no_answer() -> None:
         run_log_task(_task(Interrupted(log.described, log.entries)))
 
 
-@pytest.mark.parametrize("since", [0, 1, 2])
-def test_bad_records_are_kept_from_where_they_are_not_yet(since: int) -> None:
+@pytest.mark.parametrize(("since", "known"), [(0, (1, 2)), (2, (1, 2)), (3, (1, 2)), (3, (1,)), (3, (2,)), (3, ())])
+def test_bad_records_are_kept_that_are_not_known_yet(since: int, known: tuple[int, ...]) -> None:
+    """One that became bad since a round was killed lies in its range, and is none of its letters."""
     dead = MemoryFactory(MemoryTable(schema=ROWS))
     task = _task(
         _log(1, 2),
         policy=OnBadRecordPolicy.DEAD_LETTER,
         dead_letters=dead,
         dead_letters_from=LogOffsets({"0": since}),
+        dead_letters_known=frozenset(
+            record_digest(BadRecord(bucket="0", offset=at, error="as it was", value=b"")) for at in known
+        ),
     )
     kept: list[int] = []
     dead.create_writer = lambda context: _Letters(kept)  # type: ignore[method-assign]
     answer = run_log_task(task)
     assert (answer.error, answer.bad) == (None, 2)
-    assert kept == [offset for offset in (1, 2) if offset >= since]
+    assert kept == [offset for offset in (1, 2) if offset >= since or offset not in known]
 
 
 class _Letters(LakeWriter[WriteResult]):
