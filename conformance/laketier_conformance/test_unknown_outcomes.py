@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from laketier.kit import FailpointError
 from laketier.kit import failpoints as failpoints_of_kit
 from laketier.spi import (
+    AddColumn,
     Conflict,
     DeliveryLevel,
     Feature,
@@ -24,7 +26,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome, TieringRound
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
@@ -136,6 +138,38 @@ def test_an_error_at_each_failpoint_of_the_format(table: Table, failpoints: Coun
             f"an error at {step}: the replay of epoch {epoch} is published, or finds its epoch there"
         )
         expect(table.ids, _whole(epoch), f"an error at {step}: rows of the replay")
+
+
+def test_what_comes_between_an_error_and_the_replay(table: Table, failpoints: CountedFailpoints) -> None:
+    """Each step of the format's own fails for good, and before the round is run again another pipeline commits nothing,
+    or somebody changes the columns. What the round had left by then is no part of that."""
+    failpoints.record()
+    table.append(0)
+    steps = failpoints.own
+    failpoints.forget()
+
+    def nothing(number: int) -> None:
+        table.append(number - 1, [], pipeline="idle")
+
+    def change(number: int) -> None:
+        table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field(f"more_{number}", pa.int64()))])
+
+    comes: dict[str, Callable[[int], None]] = {"another pipeline's epoch without rows": nothing}
+    if table.lake.declares(Feature.ADD_COLUMN):
+        comes["a new column"] = change
+    done = 0
+    for what, act in comes.items():
+        for number, step in enumerate(steps, start=1):
+            done += 1
+            failpoints.switch_on(f"{step}=error")
+            with contextlib.suppress(FailpointError, LaketierError):
+                table.append(done)
+            failpoints.switch_on("")
+            act(number)
+            told = f"a round failed at {step}, {what} came, and the round was run again"
+            with goes_well(told):
+                table.append(done)
+            expect(table.ids, _whole(done), f"rows after {told}")
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
