@@ -14,7 +14,6 @@ from laketier.spi import (
     Conflict,
     Feature,
     LaketierError,
-    Refused,
     Watermark,
     WriteMode,
     new_attempt_id,
@@ -165,9 +164,8 @@ def test_an_append_planned_before_an_overwrite(table: Table) -> None:
     expect(table.ids, expected + ids_of(3), "rows of a round that had staged them before another one's overwrite")
 
 
-def test_an_overwrite_is_asked_what_an_append_is(table: Table) -> None:
-    """A result that was published is published by no overwrite, and neither is one whose files are gone. What it would
-    take away is there."""
+def test_an_overwrite_publishes_no_old_result(table: Table) -> None:
+    """What it would take away says nothing of what its results are."""
     old = table.staged(ids_of(0))
     table.commit([old], token(0))
     table.round(token(1), [ids_of(1)], OVERWRITE)
@@ -175,10 +173,3 @@ def test_an_overwrite_is_asked_what_an_append_is(table: Table) -> None:
         table.commit([old], token(2), mode=OVERWRITE)
     found = [each for each in table.ids if each in ids_of(0)]
     expect(found, [], "rows of a result that an overwrite took away, and that a later overwrite was handed again")
-    there, lost = table.ids, table.stage_arrow([batch(ids_of(3))], mode=OVERWRITE)
-    committer = table.committer(OVERWRITE)
-    committer.discard([lost])
-    with refused(Refused, "an overwrite is published whose staged rows are gone"):
-        committer.publish(committer.open(), [lost], None)
-    committer.close()
-    expect(table.ids, there, "rows after an overwrite was refused whose staged rows were gone")

@@ -415,6 +415,17 @@ def test_files_that_are_not_live(keyed: Keyed, how: str) -> None:
     expect(keyed.rows, {1: "A", 2: "b", 3: "c"}, "rows after an upsert was refused")
 
 
+def test_an_upsert_publishes_no_old_result(keyed: Keyed) -> None:
+    """The core merged its rows once, with those that were there then."""
+    old = keyed.staged({1: "A", 2: "b"}, keyed.files(1))
+    keyed.round(1, old)
+    keyed.round(2, keyed.staged({1: "newer", 2: "b"}, keyed.files(1)))
+    with contextlib.suppress(LaketierError):
+        keyed.round(3, replace(old, replaced=()))
+    rows = {1: "newer", 2: "b", 3: "c"}
+    expect(keyed.rows, rows, "rows after an upsert was handed a result again whose rows were merged with newer ones")
+
+
 # -- lost answers and dead drivers ----------------------------------------------------------------------------------
 
 

@@ -11,8 +11,8 @@ from feather_lake.plugin import FeatherTable
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_overwrite.py::test_an_overwrite_is_asked_what_an_append_is"
-SAYS = "an overwrite is published whose staged rows are gone: expected Refused"
+CAUGHT_BY = "test_confinement.py::test_a_staged_file_that_is_gone_is_not_published[overwrite]"
+SAYS = "a staged file that is gone or another one is published by the format: expected Refused"
 
 
 class UncheckedTable(FeatherTable):

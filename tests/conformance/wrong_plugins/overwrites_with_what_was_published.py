@@ -10,7 +10,7 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_overwrite.py::test_an_overwrite_is_asked_what_an_append_is"
+CAUGHT_BY = "test_overwrite.py::test_an_overwrite_publishes_no_old_result"
 SAYS = "rows of a result that an overwrite took away, and that a later overwrite was handed again: expected []"
 
 
