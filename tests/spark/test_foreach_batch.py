@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
 import laketier.spark
 from laketier.registry import configure, open_lake
@@ -242,6 +242,23 @@ def run_of(checkpoint: Path) -> str:
     found = Checkpoint.open(str(checkpoint))
     assert isinstance(found, Checkpoint)
     return found.run
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_results_in_full_that_are_appended_are_warned_of(
+    spark: SparkSession, landing: Landing, target: Target, caplog: pytest.LogCaptureFixture, mode: str
+) -> None:
+    def body(df: DataFrame, batch_id: int) -> None:
+        laketier.spark.write_batch(df, batch_id, target.options(pipeline="p"), mode=mode)
+
+    landing.land(2)
+    source = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(str(landing.folder))
+    counted = source.groupBy().agg(functions.count("*").alias("id")).writeStream.outputMode("complete")
+    with caplog.at_level(logging.WARNING):
+        started = counted.foreachBatch(body).option("checkpointLocation", str(target.checkpoint))
+        started.trigger(availableNow=True).start().awaitTermination()
+    assert target.ids(spark) == ([10, 20] if mode == "append" else [20])
+    assert ("holds its whole result" in caplog.text) is (mode == "append")
 
 
 def test_a_batch_that_is_none_of_a_running_query_is_refused(

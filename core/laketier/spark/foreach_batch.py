@@ -20,9 +20,14 @@ from laketier.spark.lanes import drive, stage_frame, write_mode
 from laketier.spark.overwriting import refuse_dynamic_session
 from laketier.spark.running_query import RunningQuery, running_query
 from laketier.spark.schema import table_schema
-from laketier.spark.target import as_config
-from laketier.spi import ConfigError, Decision, Gap, Token, WatermarkLost
+from laketier.spark.target import as_config, round_log, warn_once
+from laketier.spi import ConfigError, Decision, Gap, Token, WatermarkLost, WriteMode
 from laketier.tiering import RoundResult, TieringRound
+
+_IN_FULL = (
+    "each batch of this query holds its whole result, as its output mode is complete, and is added to those of earlier "
+    'batches. To keep the newest alone: write_batch(…, mode="overwrite")'
+)
 
 
 def write_batch(
@@ -50,6 +55,8 @@ def write_batch(
     require_stream_keys(config)
     chosen = write_mode(mode, config)
     query = running_query(df)
+    if query is not None and query.output_mode == "Complete" and chosen is WriteMode.APPEND:
+        warn_once(round_log(__name__, config, batch_id), "complete", query.id, str(config.table), message=_IN_FULL)
     found, location = _checkpoint(config, query, checkpoint, df)
     _require_newest(config, found, batch_id)
     with naming_commands(config):

@@ -22,11 +22,13 @@ _QUERY_ID = "sql.streaming.queryId"
 
 @dataclass(frozen=True)
 class RunningQuery:
-    """``id`` lives as long as the checkpoint, ``run_id`` as long as this start of the query."""
+    """``id`` lives as long as the checkpoint, ``run_id`` as long as this start of the query. ``output_mode`` as Spark
+    spells it: Append, Update or Complete."""
 
     id: str
     run_id: str
     checkpoint: str
+    output_mode: str
 
 
 def running_query(df: DataFrame) -> RunningQuery | None:
@@ -39,7 +41,12 @@ def running_query(df: DataFrame) -> RunningQuery | None:
         for query in _running(session):
             # A thread that the function started has no properties, but the batch has the query's own session.
             if query.id().toString() == named or query.sparkSessionForStream().equals(session._jsparkSession):
-                return RunningQuery(query.id().toString(), query.runId().toString(), query.resolvedCheckpointRoot())
+                return RunningQuery(
+                    query.id().toString(),
+                    query.runId().toString(),
+                    query.resolvedCheckpointRoot(),
+                    query.outputMode().toString(),
+                )
     except (Py4JError, PySparkException, AttributeError, TypeError):
         return None
     return None
