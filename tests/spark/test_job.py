@@ -17,7 +17,7 @@ from laketier.config.job import load_job, parse_job
 from laketier.spark.job import run_job
 from laketier.spark.progress import on_console
 from laketier.spark.session import require_java
-from laketier.spi import ConfigError, TokenMismatch
+from laketier.spi import ConfigError, TokenMismatch, WatermarkLost
 from spark_lake import COLUMNS, Landing, Target
 
 
@@ -53,6 +53,11 @@ def test_a_stream_of_files(spark: SparkSession, landing: Landing, target: Target
 
     document["stream"]["checkpoint"] = str(target.folder / "another")
     with pytest.raises(TokenMismatch, match="pipeline adopt"):
+        run_job(parse_job(document, origin="the test"), spark=spark)
+
+    document["stream"]["checkpoint"] = str(target.checkpoint)
+    document["sink"]["lake"]["table"] = "db.other"
+    with pytest.raises(WatermarkLost, match=f"`laketier pipeline adopt db.other -f {target.format} .* -p events-v1"):
         run_job(parse_job(document, origin="the test"), spark=spark)
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from laketier.config import LakeConfig
+from laketier.registry import naming_commands
 from laketier.spark.arrow_batches import arrow_batches
 from laketier.spark.checkpoint import Checkpoint
 from laketier.spark.data_source import REPORT_OPTION, require_stream_keys
@@ -47,7 +48,9 @@ def stream(
         )
     schema = table_schema(df.schema)
     mode = WriteMode.OVERWRITE if output_mode == "complete" else WriteMode.APPEND
-    prepare(config, schema, mode, _token_at(config, checkpoint))
+    token = _token_at(config, checkpoint)
+    with naming_commands(config, token):
+        prepare(config, schema, mode, token)
     writer = (
         df.writeStream.format("laketier")
         .options(**as_options(config))

@@ -231,3 +231,10 @@ def test_workers_are_seen(store: StateStore, clock: Clock) -> None:
     (seen,) = store.workers()
     assert (seen.worker, seen.started_at, seen.heartbeat_at) == (A, started, clock.now)
     assert Worker.here().id != Worker.here().id
+
+
+def test_a_table_that_is_called_as_a_pattern_takes_commands_by_its_name(store: StateStore) -> None:
+    store.register([table("[abc]"), table("a"), table("x*"), table("xy")])
+    assert store.pause("s.[abc]") == ("s.[abc]", "s.a")
+    assert store.pause("s.x*") == ("s.x*", "s.xy"), "and a pattern goes on to be one"
+    assert store.resume("s.[[]abc]") == ("s.[abc]",)

@@ -22,10 +22,10 @@ Command = Callable[[RegisteredTable, int], Mapping[str, Any] | None]
 
 def apply(connection: Connection, service: str, pattern: str, now: int, command: Command) -> tuple[str, ...]:
     """Do it to the tables that the pattern matches, and return their names. One that can't take it is passed over as
-    long as another one can."""
+    long as another one can. A table may be called as a pattern is: its own name matches it in any case."""
     query = select(TABLES).where(TABLES.c.service == service).order_by(TABLES.c.id)
     everything = [as_table(row) for row in connection.execute(query.with_for_update())]
-    tables = [table for table in everything if fnmatchcase(table.name, pattern)]
+    tables = [table for table in everything if pattern == table.name or fnmatchcase(table.name, pattern)]
     if not tables:
         raise TableNotFound(
             f"no table matches {pattern!r}",
