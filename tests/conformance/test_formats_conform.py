@@ -53,7 +53,7 @@ OFFERS = {"vortex": "vortex_lake.plugin", "sqlite": "sqlite_lake.plugin"}
     [
         (
             "feather",
-            ["test_declaration.py", "test_catalog.py", "test_rounds.py", "test_overwrite.py", "test_upsert.py"],
+            ["test_declaration.py", "test_rounds.py", "test_upsert.py"],
         ),
         # Without its engine, which only `make test-third-party` installs.
         ("vortex", ["test_declaration.py", "test_catalog.py::test_a_table_that_is_not_there"]),

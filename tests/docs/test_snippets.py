@@ -33,6 +33,7 @@ DEEP = {
     "docs/howto/indexes.md",
     "docs/howto/primary-keys.md",
     "docs/howto/reading.md",
+    "docs/howto/schemas.md",
     "docs/howto/search.md",
     "docs/howto/service.md",
     "docs/howto/stories.md",

@@ -80,6 +80,7 @@ def test_a_bound_of_bytes_that_the_user_set_is_kept_by_rows_where_their_width_is
         assert explicit(session)[0] == str(UNBOUNDED)
 
 
+@pytest.mark.deep
 def test_a_bound_of_bytes_that_the_user_set_holds_for_long_texts(session: SparkSession) -> None:
     """By Spark, row for row. Without it, these 40 MB would be one batch."""
     session.conf.set(MAX_BYTES, str(4 * 1024 * 1024))

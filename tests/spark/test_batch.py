@@ -163,6 +163,7 @@ def test_types_that_spark_cannot_give(spark: SparkSession, target: Target) -> No
     assert "'months'" in str(error)
 
 
+@pytest.mark.deep
 def test_foreach_batch_with_its_id_as_epoch(spark: SparkSession, landing: Landing, target: Target) -> None:
     landing.land(2)
     stream = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(landing.folder))

@@ -49,6 +49,7 @@ def in_s3(s3: FaultyS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InS3
     return found
 
 
+@pytest.mark.deep
 def test_batches(spark: SparkSession, in_s3: InS3) -> None:
     def write(mode: str, ids: range, **more: Any) -> None:
         rows = spark.range(ids.start, ids.stop, numPartitions=3).selectExpr("id", "concat('k', id % 2) AS kind")

@@ -90,6 +90,7 @@ def test_no_queries_have_no_answers(spark: SparkSession, target: Target) -> None
         assert (found.columns, found.collect()) == (["_query", "id", "_score"], [])
 
 
+@pytest.mark.deep
 def test_a_brace_is_json_unless_queries_are_words(spark: SparkSession, target: Target) -> None:
     laketier.spark.register_search(spark, _lake(target))
     typed, as_json = "{lake} on", query_to_json(Match("stone"))
@@ -149,6 +150,7 @@ print(sorted(map(tuple, rows)))
 """A local session tries no task again unless its master says so; hence a session of its own."""
 
 
+@pytest.mark.deep
 def test_a_task_that_is_tried_again_answers_once(target: Target) -> None:
     options = [f"{key}={value}" for key, value in target.options().items()]
     done = subprocess.run([sys.executable, "-c", RETRIED, *options], capture_output=True, text=True, check=False)
