@@ -100,6 +100,7 @@ def pytest_runtest_teardown(item):
 """
 
 
+@pytest.mark.deep
 def test_a_report_that_can_not_be_written_is_told_as_that(tmp_path: Path) -> None:
     done = asked(tmp_path, NO_FOLDER, "reports/r.json")
     assert "the report could not be written" in done.stdout, done.stderr

@@ -48,6 +48,7 @@ def test_without_a_store_the_suite_tells_what_to_install(
     assert "moto[server]" in told
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("hidden", "outcome"), [("nothing", "refused"), ("flask_cors", "passed")])
 def test_what_else_is_not_declared_is_refused_in_a_store(
     hidden: str, outcome: str, run_suite: RunSuite, monkeypatch: pytest.MonkeyPatch

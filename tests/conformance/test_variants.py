@@ -90,6 +90,7 @@ def test_a_reader_may_open_the_lock_file_that_is_there(run_suite) -> None:  # ty
     assert told in run.output
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(why_not() is not None, reason="effects can't be seen here")
 def test_a_database_in_one_file_is_asked_what_others_are(run_suite) -> None:  # type: ignore[no-untyped-def]
     """No table of it has a folder, and while it is open it has three files, which a task that reads opens."""

@@ -72,6 +72,7 @@ def answers(table) -> list[dict[int, float]]:
     return [dict(zip(each["id"].to_pylist(), each["_score"].to_pylist(), strict=True)) for each in found]
 
 
+@pytest.mark.deep
 def test_full_text_is_cut_where_its_limit_says(texts, small_limits) -> None:
     for _ in range(2):  # Lance looks at what it has collected after each 8,192 rows
         lance.write_dataset(texts.open().to_table(), texts.location, mode="append")
@@ -87,6 +88,7 @@ def test_full_text_is_cut_where_its_limit_says(texts, small_limits) -> None:
     assert partitions(texts) > 1
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("kind", [IndexKind.BTREE, IndexKind.BITMAP])
 def test_what_is_sorted_is_sorted_within_its_memory(texts, small_limits, tmp_path, kind: IndexKind) -> None:
     told = []

@@ -78,6 +78,7 @@ def test_what_lance_writes_is_known_as_its_own(tmp_path: Path) -> None:
     assert foreign(found) == []
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("name", [name for name in THEIRS if not name.startswith("_")])
 def test_a_place_with_files_of_others_is_refused_and_left(tmp_path: Path, name: str) -> None:
     catalog = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions())).catalog()

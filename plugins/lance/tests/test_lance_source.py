@@ -76,6 +76,7 @@ def test_a_column_added_later_reads_as_null(table):
     assert table.scan(snapshot_id=2).to_pylist() == [{"id": 1, "name": "n1"}]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("limit", [0, 1, 3, 4, 100])
 def test_a_limit_is_planned_where_nothing_is_filtered(make_table, limit):
     table = make_table(split_rows=2)

@@ -164,6 +164,7 @@ def same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
     return one.type == other.type and repr(one.to_pylist()) == repr(other.to_pylist())
 
 
+@pytest.mark.every(2)
 @WAY
 @settings(deadline=None)
 @given(values=columns)
@@ -210,6 +211,7 @@ flat = st.sampled_from(list(KINDS.items())).flatmap(
 )
 
 
+@pytest.mark.every(2)
 @WAY
 @settings(deadline=None)
 @given(values=flat)

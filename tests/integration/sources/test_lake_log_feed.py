@@ -195,6 +195,7 @@ def test_without_a_key_the_changes_are_a_column(source: FedDelta, tmp_path: Path
 _TYPES = {"insert": "+I", "update_preimage": "-D", "update_postimage": "+U", "delete": "-D"}
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("partitions", [(), ("name",)])
 def test_each_version_has_what_deltalake_says(tmp_path: Path, partitions: tuple[str, ...]) -> None:
     source = FedDelta(tmp_path / "from").make(*partitions)
