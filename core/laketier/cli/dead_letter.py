@@ -113,7 +113,7 @@ def replay(
     json: Json = False,
 ) -> None:
     """Decode dead letters with the table's present `read` settings, and append each decoded row once.
-    Dead letters that still can't be decoded stay as they are."""
+    Dead letters that still can't be decoded or stored stay as they are."""
     from laketier.dead_letters.replay import replay as replayed
     from laketier.rounds.configured import open_configured_table
 
@@ -135,7 +135,7 @@ def replay(
         )
         return
     fit = "would be replayed" if dry_run else "replayed"
-    say(f"{configured.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still can't be decoded")
+    say(f"{configured.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still can't be decoded or stored")
     if done.waiting:
         say(f"{done.waiting} more belong to a round that has not ended: replay them after it")
     for record in done.errors:

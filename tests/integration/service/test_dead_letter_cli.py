@@ -78,7 +78,7 @@ def test_dead_letters_are_listed_shown_and_replayed(file: Path) -> None:
     LinesTable(file.parent / "logs", "t").describe(ids_as_text=True)
     tried = _json("replay", file, "src.t", "--dry-run")
     assert (tried["replayed"], tried["unfit"], _json("list", file)[1]["open"]) == (2, 3, 5)
-    assert "src.t: 2 replayed (2 rows), 3 still can't be decoded" in _said("replay", file, "src.t")
+    assert "src.t: 2 replayed (2 rows), 3 still can't be decoded or stored" in _said("replay", file, "src.t")
     assert {each["offset"]: each["state"] for each in _json("show", file, "src.t")} == {
         1: "replayed", 2: "open", 3: "open", 4: "replayed", 5: "open",
     }  # fmt: skip

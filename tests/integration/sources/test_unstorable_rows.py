@@ -23,9 +23,18 @@ from laketier.dead_letters.records import scan_dead_letters
 from laketier.dead_letters.replay import replay
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import configure, open_lake, open_log_source
-from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy
+from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, run_log_task
 from laketier.rounds.log_engine import LocalEngine
-from laketier.spi import BadRecord, ConfigError, FeatureNotSupported, LogSplit, ScanRequest, TableLog, UnstorableRows
+from laketier.spi import (
+    BadRecord,
+    ConfigError,
+    FeatureNotSupported,
+    LogSplit,
+    OpenFilesSlot,
+    ScanRequest,
+    TableLog,
+    UnstorableRows,
+)
 from laketier.tables import prepare_table
 from laketier.tables.scan import scan
 from laketier_kafka.mock_broker import KafkaBroker
@@ -244,6 +253,21 @@ def test_a_row_that_an_option_makes_unstorable_after_a_kill_is_in_neither_table_
     assert tiered.ids() == [0]
     found = sorted(each.record.offset for each in scan_dead_letters(tiered.config) or ())
     assert found == [1, 2, 3]
+
+
+def test_a_file_that_is_open_across_epochs_keeps_what_it_has(tmp_path: Path, engine: LocalEngine) -> None:
+    """The attempt that is refused had it open."""
+    tiered = _tiered(tmp_path, engine, "localfile-json")
+    values = {"lake.format": "localfile", "lake.warehouse": tiered.config.warehouse, "lake.table": "db.t"}
+    options = {**tiered.case.options, "lake.localfile.open-files": "true", "lake.pipeline": "tests.lines.t"}
+    tiered.config, slot = configure({**values, **options}), OpenFilesSlot()
+    for values_of_epoch in ((0, 0), (0, FAR, 0), (0,), (FAR, 0)):
+        tiered.append(*values_of_epoch)
+        made = LogRound(tiered.opened(), tiered.config, DEAD, open_files=slot)
+        made.finish([run_log_task(task) for task in made.plan()])
+        assert not slot.is_empty
+    assert (tiered.ids(), tiered.letters()) == ([0, 1, 2, 4, 5, 7], [3, 6])
+    slot.close()
 
 
 def test_rows_of_a_source_that_knows_no_records_are_told_by_their_values(one_each: Tiered) -> None:
