@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -54,6 +53,8 @@ SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.stri
 QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.05)
 _PLANS = 100
 """So many commits may come between a plan and its read."""
+MOST_BATCHES = 20_000
+"""Of one split. A reader that finds its first page again behind each page would read for ever."""
 
 
 def ids_of(epoch: int, split: int = 0, rows: int = 5) -> list[int]:
@@ -300,13 +301,22 @@ class SharedTable(Table):
 
 def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:
     """What the splits of a plan hold, in their order."""
-    batches = list(itertools.chain.from_iterable(source.read(split, plan.schema) for split in plan.splits))
+    batches = [rows for split in plan.splits for rows in _ending(source.read(split, plan.schema))]
     for rows in batches:
         assert rows.schema.equals(plan.schema), (
             "a batch that `LakeSource.read` gives has the schema that it was asked for: expected the columns "
             f"{columns(plan.schema)}, found {columns(rows.schema)}"
         )
     return pa.Table.from_batches(batches, schema=plan.schema)
+
+
+def _ending(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for number, rows in enumerate(batches):
+        assert number < MOST_BATCHES, (
+            f"a split is read to its end: expected {MOST_BATCHES} batches at most, as no test writes so many, and more "
+            f"came, the last one of {rows.num_rows} rows. What follows a page is looked for behind it, with each filter"
+        )
+        yield rows
 
 
 @contextmanager
