@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 import yaml
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 import laketier.spark
 from laketier.config.job import load_job, parse_job
+from laketier.spark.failures import told_of_spark
 from laketier.spark.job import run_job
 from laketier.spark.progress import on_console
 from laketier.spark.session import require_java
-from laketier.spi import ConfigError, TokenMismatch, WatermarkLost
+from laketier.spi import ConfigError, StorageError, TokenMismatch, WatermarkLost
 from spark_lake import COLUMNS, Landing, Target
 
 
@@ -33,7 +35,7 @@ def sink(target: Target, **more: Any) -> dict[str, Any]:
 
 def test_a_stream_of_files(spark: SparkSession, landing: Landing, target: Target) -> None:
     landing.land(3)
-    document = {
+    document: dict[str, Any] = {
         "source": {"files": {"path": str(landing.folder), "max-files-per-trigger": 1}},
         "sink": sink(target, pipeline="events-v1"),
         "sql": "SELECT id, upper(name) AS name FROM source WHERE id % 2 = 0",
@@ -129,6 +131,35 @@ def test_bad_jobs(change: dict[str, Any], says: str) -> None:
         parse_job(GOOD | change, origin="job.yaml")
     assert says in str(refusal.value)
     assert "job.yaml" in str(refusal.value)
+
+
+def test_a_job_that_spark_ends_says_why(spark: SparkSession, landing: Landing, target: Target) -> None:
+    """It was called an error that laketier did not expect, with pages of Java."""
+    landing.land(1)
+    document: dict[str, Any] = {
+        "source": {"files": {"path": str(landing.folder)}},
+        "sink": sink(target, pipeline="events-v1"),
+        "sql": "SELECT id, cast(raise_error('no such region') AS string) AS name FROM source",
+        "stream": {"checkpoint": str(target.checkpoint)},
+    }
+    with pytest.raises(
+        StorageError, match=r"^db\.events: Spark could not run the job, because .*no such region"
+    ) as ended:
+        run_job(parse_job(document, origin="the test"), spark=spark)
+    assert "\n" not in str(ended.value)
+
+
+def test_a_second_run_with_one_checkpoint_is_told_what_to_do() -> None:
+    text = (
+        "[STREAM_FAILED] Query [id = 48f4f56f, runId = b61d991f] terminated with exception: "
+        "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. \nPlease make sure only one streaming job runs "
+        "on a specific checkpoint location at a time. SQLSTATE: 40000 SQLSTATE: XXKST\n=== Streaming Query ===\nId"
+    )
+    told = told_of_spark(PySparkException(text), "db.events")
+    assert isinstance(told, ConfigError)
+    assert str(told).startswith("db.events: another run has the checkpoint of this stream, because ")
+    assert "Streaming Query" not in str(told)
+    assert "at a time. No row is lost or doubled." in str(told)
 
 
 def test_a_path_that_is_not_there(spark: SparkSession, target: Target, tmp_path: Path) -> None:

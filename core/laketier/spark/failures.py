@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from laketier.spi import FeatureNotSupported, LaketierError, OffsetsExpired, errors
+from laketier.spi import ConfigError, FeatureNotSupported, LaketierError, OffsetsExpired, StorageError, errors
 
 _LINE = re.compile(r"^(?:laketier\.spi\.errors\.)(?P<kind>\w+): (?P<text>.*)$", re.MULTILINE)
+_STATES = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}")
+_QUERY = "=== Streaming Query ==="
+_SHARED_CHECKPOINT = "[CONCURRENT_STREAM_LOG_UPDATE]"
+_LONGEST = 1000
 _SQL_STATE = re.compile(r" SQLSTATE: [0-9A-Z]{5}\s*\Z")
 _UNSUPPORTED = re.compile(
     r"(?:the format|(?P<format>\S+)) does not support (?P<feature>[\w-]+)(?:, because (?P<reason>.*))?\Z"
@@ -34,6 +38,31 @@ def cause_of(error: BaseException) -> LaketierError | None:
             _complete(rebuilt, text)
             return rebuilt
     return None
+
+
+def told_of_spark(error: PySparkException, where: str) -> LaketierError:
+    """What a job that Spark ended says: the error of ours in it, or else Spark's own reason without its pages around
+    it, which stay in ``__cause__``. ``where``: the table."""
+    found = cause_of(error)
+    if found is not None:
+        return found
+    text = (error.getMessage() or str(error)).partition(_QUERY)[0]
+    why = " ".join(_STATES.sub("", text).partition("\nJVM stacktrace")[0].split())[:_LONGEST]
+    if _SHARED_CHECKPOINT in text:
+        return ConfigError(
+            "another run has the checkpoint of this stream",
+            where=where,
+            why=why,
+            fix="No row is lost or doubled. Wait until the other run has ended; or give each stream a checkpoint and a "
+            "pipeline of its own.",
+        )
+    return StorageError(
+        "Spark could not run the job",
+        where=where,
+        why=why,
+        fix="Mend what Spark names, in the source, in `sql` or in the cluster, and run the job again: what it has "
+        "published is not published again where it has a pipeline.",
+    )
 
 
 def _complete(error: LaketierError, text: str) -> None:

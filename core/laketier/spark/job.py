@@ -14,6 +14,7 @@ from laketier.config import LakeConfig
 from laketier.config.job import FilesSource, Job, RateSource, Stream
 from laketier.connectors import ParquetFolder
 from laketier.registry import configure
+from laketier.spark.failures import told_of_spark
 from laketier.spark.lanes import tier, write
 from laketier.spark.progress import EpochReports, Totals, follow
 from laketier.spark.reading import read
@@ -46,11 +47,25 @@ def run_job(
     """Run a job to its end (a stream with ``processing-time`` has none). Driver.
 
     A batch of Parquet files or of a table, without ``sql``, goes the split lane; all else is a DataFrame. Raises
-    `ConfigError` before any job of Spark's, and what the lanes raise.
+    `ConfigError` before any job of Spark's, and where another run has the stream's checkpoint; what the lanes raise;
+    and `StorageError` with Spark's reason where Spark ends the job.
     """
     config = configure(job.sink, origin=f"{origin}, sink")
     source_config = None if job.source.table is None else configure(job.source.table, origin=f"{origin}, source.table")
     session = spark or get_or_create()
+    try:
+        return _run(session, job, config, source_config, on_epoch)
+    except PySparkException as error:
+        raise told_of_spark(error, str(config.table)) from error
+
+
+def _run(
+    session: SparkSession,
+    job: Job,
+    config: LakeConfig,
+    source_config: LakeConfig | None,
+    on_epoch: Callable[[EpochProgress], None] | None,
+) -> JobResult:
     for key, value in job.spark.items():
         session.conf.set(key, value)
     if job.stream is not None:
