@@ -602,7 +602,8 @@ def test_rows_come_in_the_order_of_the_answer() -> None:
     dataset = Scans(9, found)
     rows = Ranked(dataset, "t").rows([(7, 0.5), (4, 0.25)], schema)  # type: ignore[arg-type]
     assert rows.to_pylist() == [{"a": "y", "_score": 0.5}, {"a": "x", "_score": 0.25}]
-    assert dataset.asked == [{"columns": ["a"], "with_row_id": True, "filter": "_rowid IN (7, 4)"}]
+    asked = {"columns": ["a"], "with_row_id": True, "filter": "_rowid IN (7, 4)", "blob_handling": "all_binary"}
+    assert dataset.asked == [asked]
     nothing = Scans(9, found.slice(0, 0))
     assert Ranked(nothing, "t").rows([], schema).num_rows == 0  # type: ignore[arg-type]
     assert nothing.asked[0]["filter"] == "false"

@@ -25,7 +25,6 @@ from laketier.spi import (
     Conflict,
     CorruptTable,
     FeatureNotSupported,
-    IncompatibleData,
     IncompatibleTable,
     LakeSplit,
     Leaf,
@@ -46,6 +45,7 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
     Transform,
+    UnstorableRows,
     UnsupportedType,
     WriteMode,
     WriteResult,
@@ -172,7 +172,7 @@ class _File:
         (OSError("LanceError(IO): no space"), StorageError, "could not be written"),
         (RuntimeError("LanceError(IO): no space"), StorageError, "could not be written"),
         (ValueError("an odd array"), TableError, "could not be written"),
-        (OSError("it does not encode struct validity"), IncompatibleData, "a struct is null"),
+        (OSError("it does not encode struct validity"), UnstorableRows, "a struct is null"),
         (KeyError("a mistake of ours"), KeyError, "mistake"),
     ],
 )
@@ -970,7 +970,7 @@ def test_rows_that_could_not_be_read(
     told_lance = {"columns": ["id"], "filter": "a = 1", "limit": 3, "batch_size": 5, "fragments": ["f0", "f2"]}
     assert asked == [
         (table.location, {}, 7),
-        told_lance | {"scan_in_order": True, "with_row_id": False},
+        told_lance | {"scan_in_order": True, "with_row_id": False, "blob_handling": "all_binary"},
     ]
     renamed = FragmentRun(7, (0,), 5, "", {"id": None})
     with pytest.raises(kind):
