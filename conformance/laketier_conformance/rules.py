@@ -15,6 +15,7 @@ _COMMITTER = f"{GUIDE}#5-the-committer-driver-one-attempt"
 _STATE = f"{GUIDE}#6-the-state-for-readers-driver"
 _SOURCE = f"{GUIDE}#7-the-source"
 _CAPABILITIES = f"{GUIDE}#8-capabilities-optional-parts-of-a-format"
+_REFUSALS = "docs/authors/refusals.md#unstorablerows"
 _ENTRY = f"{GUIDE}#1-the-entry-point"
 
 
@@ -136,6 +137,12 @@ RULES = (
         "A writer takes rows by column name, refuses what does not fit, and leaves nothing behind after an abort.",
         _WRITER,
         ("test_writer.py", "test_values.py"),
+    ),
+    Rule(
+        "unstorable-rows",
+        "Rows that can't be stored are refused for their own values, whatever comes with them. No failure is one.",
+        _REFUSALS,
+        ("test_unstorable.py",),
     ),
     Rule(
         "scale",

@@ -38,8 +38,11 @@ from laketier_conformance.lake import Table, ids_of
 Take = Callable[[int], list[Child]]
 
 RIVALS = 900_000
-ANSWERS = ("Conflict", "SchemaChanged", "StagedFileLost", "TableChanged", "TableNotFound", "WatermarkLost")
-"""Errors that say how the table is. A step that failed does not know."""
+ANSWERS = (
+    *("Conflict", "SchemaChanged", "StagedFileLost", "TableChanged", "TableNotFound", "WatermarkLost"),
+    *("IncompatibleData", "UnstorableRows"),
+)
+"""Errors that say how the table is, or the rows. A step that failed does not know."""
 CONTAINED = "both in containers, where each process has the number 1"
 LOST = 0
 """No error of a step: its answer is lost."""

@@ -63,7 +63,8 @@ def escapes(path: object) -> str | None:
         return "it holds a backslash, which separates folders for some readers"
     if not names[0] or (names[0][0] == "~" and "=" not in names[0]):
         return "it is absolute"
-    if (_STORAGE if "=" in names[0] else _SCHEME).match(path):
+    # Readers of URIs leave blanks in front away.
+    if (_STORAGE if "=" in names[0] else _SCHEME).match(path.lstrip(" ")):
         return "it begins with a scheme or a drive"
     return next((why for i, name in enumerate(names) if (why := _leaves(name, names[:i])) is not None), None)
 

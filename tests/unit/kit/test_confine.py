@@ -90,6 +90,8 @@ def test_hostile_paths_name_nobody_s_files(folder: str) -> None:
 @example("a=1\\..\\..\\b=1/x")
 @example("a:\\b=1/x")
 @example("%25252e%2e/x")
+@example(" C:")
+@example("  s3:k=1/x")
 def test_what_passes_is_below_the_folder_for_every_reader(path: str) -> None:
     if escapes(path) is not None:
         return
