@@ -92,6 +92,8 @@ def other_tests(report: Mapping[str, Any]) -> str:
 
 
 def _disagreements(report: Report, named: str) -> Iterator[str]:
+    if any(option.startswith("--lake-by-turns") for option in report.options):
+        yield "options: the run had --lake-by-turns, so its formats left tests to each other: run make reports"
     if report.format != named:
         yield f"format: it is {report.format}, and the file is named after {named}"
     for name in ("laketier", "pyarrow", "python"):

@@ -54,7 +54,8 @@ QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.05)
 _PLANS = 100
 """So many commits may come between a plan and its read."""
 MOST_BATCHES = 20_000
-"""Of one split. A reader that finds its first page again behind each page would read for ever."""
+"""Of one split, where a test writes fewer rows. A reader that finds its first page again behind each page would read
+for ever."""
 
 
 def ids_of(epoch: int, split: int = 0, rows: int = 5) -> list[int]:
@@ -299,9 +300,9 @@ class SharedTable(Table):
         raise AssertionError(f"several tests read {self.path}: a test that writes makes a table of its own")
 
 
-def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:
-    """What the splits of a plan hold, in their order."""
-    batches = [rows for split in plan.splits for rows in _ending(source.read(split, plan.schema))]
+def read_plan(source: LakeSource, plan: ScanPlan, most: int = MOST_BATCHES) -> pa.Table:
+    """What the splits of a plan hold, in their order. ``most`` batches of a split: a cursor may give a row in each."""
+    batches = [rows for split in plan.splits for rows in _ending(source.read(split, plan.schema), most)]
     for rows in batches:
         assert rows.schema.equals(plan.schema), (
             "a batch that `LakeSource.read` gives has the schema that it was asked for: expected the columns "
@@ -310,10 +311,10 @@ def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:
     return pa.Table.from_batches(batches, schema=plan.schema)
 
 
-def _ending(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _ending(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
     for number, rows in enumerate(batches):
-        assert number < MOST_BATCHES, (
-            f"a split is read to its end: expected {MOST_BATCHES} batches at most, as no test writes so many, and more "
+        assert number < most, (
+            f"a split is read to its end: expected {most} batches at most, as its table has fewer rows, and more "
             f"came, the last one of {rows.num_rows} rows. What follows a page is looked for behind it, with each filter"
         )
         yield rows

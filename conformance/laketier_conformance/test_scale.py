@@ -26,13 +26,15 @@ from laketier.spi import (
 )
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import Lake, Opened, Table, finished, read_plan, token
+from laketier_conformance.lake import MOST_BATCHES, Lake, Opened, Table, finished, read_plan, token
 from laketier_conformance.weigh import KEY, KEYS, LIMIT, MANY, MIB, TOTAL, in_batches
 from laketier_conformance.weigh import ROWS as HEAVY
 from laketier_conformance.weigh import SCHEMA as WIDE
 
 ROWS = MANY
 BATCH = 100_003
+MOST = ROWS + MOST_BATCHES
+"""Batches of a split: one for each row, and empty ones."""
 IDS = pa.schema([pa.field("id", pa.int64(), nullable=False)])
 TEXTS = IDS.append(pa.field("text", pa.string()))
 LONG = "a" * 5_000
@@ -50,14 +52,14 @@ class Million:
     def plain(self) -> tuple[ScanPlan, pa.Table]:
         source = self.table.source
         plan = source.plan(ScanRequest())
-        return plan, read_plan(source, plan)
+        return plan, read_plan(source, plan, MOST)
 
     def read(self, limit: int | None = None, filters: tuple[Predicate, ...] = ()) -> pa.Table:
         source = self.table.source
         plan = source.plan(ScanRequest(limit=limit, filters=filters))
         known, rows = self.plain
         same = (plan.splits, plan.schema) == (known.splits, known.schema)
-        return finished(rows if same else read_plan(source, plan), plan, limit)
+        return finished(rows if same else read_plan(source, plan, MOST), plan, limit)
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,12 @@ def _taken_aside(table: Table, rows: pa.RecordBatch) -> None:
         said = str(error)
     except IncompatibleData:
         return
-    found = trial.unstorable(rows)
+    try:
+        found = trial.unstorable(rows)
+    except UnstorableRows:
+        raise
+    except IncompatibleData:
+        return
     assert found, (
         f"a batch of {rows.num_rows} rows was refused as UnstorableRows, so some of them are refused alone: found that "
         f"each of them is taken alone. It was refused by: {said}"

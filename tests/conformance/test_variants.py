@@ -80,6 +80,13 @@ def test_what_a_series_leaves_to_a_format(name: str, run_suite) -> None:  # type
     assert outcomes["test_series.py::test_any_series[partitioned]"] == "passed", run.output
 
 
+def test_a_format_may_call_some_of_its_refusals_another_incompatible_data(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Also where these rows are met only while those are looked for that can't be stored."""
+    test = "test_unstorable.py::test_nulls_where_none_may_be"
+    run = run_suite("two-refusals", [test], offers={"two-refusals": "two_refusals"})
+    assert run.outcome(test) == "passed", run.output
+
+
 @pytest.mark.skipif(why_not() is not None, reason="effects can't be seen here")
 def test_a_reader_may_open_the_lock_file_that_is_there(run_suite) -> None:  # type: ignore[no-untyped-def]
     """On a mount that can only be read that fails, and the report says so: it is no file of the reader's."""

@@ -103,6 +103,15 @@ WRONG = {
         "verdict: it is conformant-without-effects, and its results make it conformant",
     ),
     "two minds": ({"conformant": False}, "conformant: it is False, and the verdict is conformant"),
+    "a run by turns": (
+        {
+            "options": ["--lake-by-turns=test_types.py", "--lake-seed=1"],
+            "verdict": "partial",
+            "conformant": False,
+            "why": ["x"],
+        },
+        "options: the run had --lake-by-turns, so its formats left tests to each other: run make reports",
+    ),
     "no reason": ({"verdict": "partial", "conformant": False}, "why: it gives 0 reasons for the verdict partial"),
     "markup for a name": ({"format": "<b>"}, "format: String should match pattern"),
     "no version": ({"plugin": "acme"}, "plugin: String should match pattern"),

@@ -254,6 +254,7 @@ def test_local_files_that_others_delete_are_a_loud_error_to_our_reader(scene: Sc
 # -- clean-up that takes staged files ----------------------------------------------------------------------------------
 
 
+@pytest.mark.each_format  # each looks for its files in its own way
 @_all_of(*FORMATS)
 def test_files_that_were_cleaned_up_before_the_commit_are_never_published(scene: Scene) -> None:
     """VACUUM, `remove_orphan_files` and `cleanup_old_versions(delete_unverified=True)` with no retention to speak of

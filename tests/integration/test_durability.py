@@ -17,6 +17,7 @@ def files_below(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.each_format  # each syncs in its own way
 @pytest.mark.parametrize("format", OURS)
 def test_all_that_a_round_made_is_fsynced(format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = lake_at(tmp_path / "lake", format)

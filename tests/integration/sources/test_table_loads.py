@@ -147,6 +147,7 @@ def test_a_batch_of_spark(lake_config: LakeConfig, loads: Loads, overwrite: bool
     assert said(lake_config, "overwrite" if overwrite else "batch", steady(loads, one)) == (2, 0, 1)
 
 
+@pytest.mark.each_format  # each factory leaves it out itself
 def test_a_factory_and_a_source_keep_no_handle(lake_config: LakeConfig) -> None:
     """They outlive it: a committer must not find it, and what a library holds for a table is not small."""
     append(lake_at(Path(lake_config.warehouse), lake_config.format), rows_of(1), epoch=0)
