@@ -10,12 +10,14 @@ REPLAY_STAGED = "replay.staged"
 REPLAY_CHOSEN = "replay.chosen"
 """After the replay recorded the dead letters that it takes, before it publishes their rows."""
 
+RENAME_KEPT = "rename.kept"
+"""After a pipeline's new name was kept for it, before its old one is closed."""
 RENAME_CLOSED = "rename.closed"
 """After a pipeline's old name was closed, before anything else is renamed."""
 RENAME_BESIDE = "rename.beside"
 """After the pipelines of its dead letters were renamed, before the new name is opened."""
 
-RENAME = (RENAME_CLOSED, RENAME_BESIDE)
+RENAME = (RENAME_KEPT, RENAME_CLOSED, RENAME_BESIDE)
 REPLAY = (REPLAY_STAGED, REPLAY_CHOSEN)
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "RENAME",
     "RENAME_BESIDE",
     "RENAME_CLOSED",
+    "RENAME_KEPT",
     "REPLAY",
     "REPLAY_CHOSEN",
     "REPLAY_STAGED",

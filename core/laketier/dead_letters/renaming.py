@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from laketier.config import LakeConfig
-from laketier.dead_letters.failpoints import RENAME_BESIDE, RENAME_CLOSED
-from laketier.dead_letters.records import REPLAY, lake_beside, replayed_table
+from laketier.dead_letters.failpoints import RENAME_BESIDE, RENAME_CLOSED, RENAME_KEPT
+from laketier.dead_letters.records import REPLAY, REPLAYED_SCHEMA, lake_beside, replayed_table
 from laketier.dead_letters.table import DEAD_LETTERS, dead_letter_table
 from laketier.kit import failpoint
 from laketier.registry import Lake, open_lake
-from laketier.spi import LakeTieringFactory, TableNotFound
+from laketier.spi import LakeTieringFactory, TableInfo, TableNotFound
+from laketier.tables import prepare_table
 from laketier.tiering import pipelines
-from laketier.tiering.renaming import Renaming, close_old_name, open_new_name, renaming
+from laketier.tiering.renaming import Renaming, close_old_name, keep_new_name, open_new_name, renaming
 
 
 @dataclass(frozen=True)
@@ -56,39 +57,60 @@ def rename_pipeline(config: LakeConfig, old: str, new: str, *, dry_run: bool = F
         ConfigError: A name that no pipeline can have.
         LaketierError: As the lake raises it, and `laketier.tiering.pipelines.set_watermark`.
     """
-    main, *others = _all_of(config, old, new)
-    if not dry_run:
-        (factory, renamed) = main
-        close_old_name(factory, renamed.old, renamed.new)
-        failpoint(RENAME_CLOSED)
-        for beside, each in others:
-            close_old_name(beside, each.old, each.new)
-            open_new_name(beside, each.old, each.new)
-        failpoint(RENAME_BESIDE)
-        open_new_name(factory, renamed.old, renamed.new)
-    return tuple(each for _, each in (main, *others))
-
-
-def _all_of(config: LakeConfig, old: str, new: str) -> list[tuple[LakeTieringFactory[Any], RenamedPipeline]]:
-    """All are looked at before the first is changed, so that a name that is taken beside stops nothing half-way."""
     lake = open_lake(config)
     table = lake.load_table()
     state, factory = lake.state(table), lake.tiering_factory(table)
-    found = [(factory, RenamedPipeline(str(config.table), old, new, renaming(state, old, new)))]
-    for beside, suffix in _beside(config, lake):
-        try:
-            info = beside.load_table()
-        except TableNotFound:
+    main = RenamedPipeline(str(config.table), old, new, renaming(state, old, new))
+    # All are looked at before the first is changed, so that a name that is taken beside stops nothing half-way.
+    others = list(_beside(config, lake, table, main, dry_run=dry_run))
+    if not dry_run:
+        keep_new_name(factory, old, new)
+        failpoint(RENAME_KEPT)
+        close_old_name(factory, old, new)
+        failpoint(RENAME_CLOSED)
+        for each in others:
+            close_old_name(each.factory, *each.names, also_unpublished=True)
+            open_new_name(each.factory, *each.names)
+        failpoint(RENAME_BESIDE)
+        open_new_name(factory, old, new)
+    return (main, *(each.renamed for each in others if each.renamed is not None))
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """A pipeline of dead letters or replays. ``renamed``: None for one that never published. A replay under way may
+    have one, so it is closed all the same."""
+
+    factory: LakeTieringFactory[Any]
+    names: tuple[str, str]
+    renamed: RenamedPipeline | None
+
+
+def _beside(
+    config: LakeConfig, lake: Lake, table: TableInfo, main: RenamedPipeline, *, dry_run: bool
+) -> Iterator[_Beside]:
+    dead = lake_beside(config, dead_letter_table(config.table))
+    replays = lake_beside(config, replayed_table(config.table))
+    of_dead, of_replays = _loaded(dead), _loaded(replays)
+    if of_dead is not None and of_replays is None and not dry_run:
+        # A first replay under way would make it, and record there under the old name what it takes.
+        of_replays = prepare_table(replays, REPLAYED_SCHEMA)
+    found = ((dead, of_dead, DEAD_LETTERS), (replays, of_replays, REPLAY), (lake, table, REPLAY))
+    for each, info, suffix in found:
+        if info is None:
             continue
-        seen, names = beside.state(info), (old + suffix, new + suffix)
-        last = pipelines.show(seen, names[0])
+        state, names = each.state(info), (main.old + suffix, main.new + suffix)
+        last = pipelines.show(state, names[0])
+        renamed = None
         if last is not None and (not last.forgotten or last.renamed_to is not None):
-            told = RenamedPipeline(str(beside.config.table), *names, renaming(seen, *names))
-            found.append((beside.tiering_factory(info), told))
-    return found
+            renamed = RenamedPipeline(str(each.config.table), *names, renaming(state, *names))
+        elif of_dead is None and of_replays is None:
+            continue  # nothing can be replayed
+        yield _Beside(each.tiering_factory(info), names, renamed)
 
 
-def _beside(config: LakeConfig, lake: Lake) -> Iterator[tuple[Lake, str]]:
-    yield lake_beside(config, dead_letter_table(config.table)), DEAD_LETTERS
-    yield lake_beside(config, replayed_table(config.table)), REPLAY
-    yield lake, REPLAY
+def _loaded(lake: Lake) -> TableInfo | None:
+    try:
+        return lake.load_table()
+    except TableNotFound:
+        return None

@@ -345,8 +345,9 @@ def refuse_renamed(watermark: Watermark, *, where: str) -> None:
     raise TokenMismatch(
         f"the pipeline {old!r} goes on as {new!r} in this table",
         where=where,
-        why="`laketier pipeline rename` was run",
-        fix=f"Stop what writes as {old!r}, or give it the new name. To take the old name back, run `laketier pipeline "
+        why="`laketier pipeline rename` was run, or was stopped before its end",
+        fix=f"Stop what writes as {old!r}, or give it the other name. To give {old!r} to the pipeline, also where that "
+        "was stopped half-way, run `laketier pipeline "
         f"rename -p {shlex.quote(new)} --to {shlex.quote(old)}`; to begin anew under it, run `laketier pipeline forget "
         f"-p {shlex.quote(old)}`.",
     )

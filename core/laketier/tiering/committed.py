@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 
 from laketier.spi import (
     LogOffsets,
@@ -51,13 +50,10 @@ def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: st
 def refuse_read_by_another(state: TableState, pipeline: str, table: LogTable, *, where: str) -> None:
     """Before a pipeline's first round: raises `TokenMismatch` where the lake table has rows of the very same log by
     another pipeline. That is this one under the name that its service, or its source, had before, and would read all
-    rows a second time. Also where another one gets this name just now."""
-    known = pipelines.known(state) or ()
-    if all(each.pipeline != pipeline for each in known):
-        _refuse_half_renamed(known, pipeline, where)
+    rows a second time."""
     if table.primary_key or table.table_id == table.name:
         return  # merged by key they are there once; and by a name alone a log is not known
-    for each in known:
+    for each in pipelines.known(state) or ():
         token = None if each.watermark is None or each.watermark.forgotten else each.watermark.token
         if token is None or token.run != table.table_id or not _reads_a_log(token):
             continue
@@ -72,19 +68,6 @@ def refuse_read_by_another(state: TableState, pipeline: str, table: LogTable, *,
             f"read all rows anew into a table without them: `laketier pipeline forget -p "
             f"{shlex.quote(token.pipeline)}`.",
         )
-
-
-def _refuse_half_renamed(known: Sequence[pipelines.Known], pipeline: str, where: str) -> None:
-    """Where a renaming ended half-way, the old name is closed and the new one has no watermark yet."""
-    for each in known:
-        if each.watermark is not None and each.watermark.renamed_to == pipeline:
-            raise TokenMismatch(
-                f"the pipeline {each.pipeline!r} was not renamed to {pipeline!r} to its end",
-                where=where,
-                why="`laketier pipeline rename` was stopped",
-                fix=f"Run it again: `laketier pipeline rename -p {shlex.quote(each.pipeline)} --to "
-                f"{shlex.quote(pipeline)}`.",
-            )
 
 
 def _reads_a_log(token: Token) -> bool:

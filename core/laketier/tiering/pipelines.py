@@ -7,7 +7,9 @@ are in the table. No round calls them.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -24,6 +26,7 @@ from laketier.spi import (
     RolledBack,
     TableState,
     Token,
+    TokenMismatch,
     UnknownOutcome,
     Watermark,
     WatermarkLost,
@@ -99,7 +102,8 @@ def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Wa
 
 def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
     """Make the table treat the pipeline as new: its next round must be the first epoch. Also one whose watermark left
-    the table's history, such as any pipeline of a table whose metadata was rebuilt."""
+    the table's history, such as any pipeline of a table whose metadata was rebuilt. Raises `TokenMismatch` for one of
+    which a renaming was stopped half-way, and `WatermarkLost` when the table does not know the pipeline."""
     refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
@@ -108,7 +112,30 @@ def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
         return last.token
 
     lost = Token(pipeline, _LOST_RUN, FIRST_EPOCH)
-    return set_watermark(factory, pipeline, change, forgotten=True, after_rollback=lambda: lost, at_rest=True)
+    return set_watermark(
+        factory,
+        pipeline,
+        change,
+        forgotten=True,
+        after_rollback=lambda: lost,
+        at_rest=True,
+        look=lambda state: _refuse_half_renamed(state, pipeline),
+    )
+
+
+def _refuse_half_renamed(state: TableState, pipeline: str) -> None:
+    """Where each of two names goes on as the other, a renaming was stopped: begun anew, one would read all its rows a
+    second time, and nobody would refuse it."""
+    with suppress(RolledBack):
+        last = show(state, pipeline)
+        other = None if last is None or last.renamed_to is None else show(state, last.renamed_to)
+        if other is not None and other.renamed_to == pipeline:
+            name = other.token.pipeline
+            raise TokenMismatch(
+                f"the pipeline {name!r} was not renamed to {pipeline!r} to its end",
+                why="`laketier pipeline rename` was stopped",
+                fix=f"Run it again: `laketier pipeline rename -p {shlex.quote(name)} --to {shlex.quote(pipeline)}`.",
+            )
 
 
 def refuse_horizon(pipeline: str) -> None:

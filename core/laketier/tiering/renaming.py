@@ -1,7 +1,8 @@
-"""A pipeline that goes on under another name: its old name is closed in one commit, its new one opened in the next.
+"""A pipeline that goes on under another name: the new name is kept for it in one commit, the old one closed in the
+next, and the new one opened in the last.
 
-Between the two commits neither name may publish: a closed one is refused by `decide`, and the first round of one that
-is about to be opened by `refuse_read_by_another`. So there is no moment in which both read the same rows.
+Both a kept and a closed name have a watermark that says who goes on, and `decide` refuses them. So there is no moment
+in which both names read the same rows, in any lane and on any format.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from laketier.spi import (
+    FIRST_EPOCH,
     ConfigError,
     LakeTieringFactory,
     TableState,
@@ -20,6 +22,9 @@ from laketier.spi import (
     WatermarkLost,
 )
 from laketier.tiering.pipelines import refuse_horizon, set_watermark, show
+
+_NEVER = "never published"
+"""The run of a name that is kept or closed without having published."""
 
 
 class Renaming(Enum):
@@ -39,25 +44,56 @@ def renaming(state: TableState, old: str, new: str) -> Renaming:
     return _looked(state, old, new)[0]
 
 
-def close_old_name(factory: LakeTieringFactory[Any], old: str, new: str) -> None:
-    """The first commit. Driver. From here on no round of ``old`` is published, whoever has begun it; what such a round
-    published before is in the watermark that ``new`` takes over. Does nothing where it was done before. Raises as
+def keep_new_name(factory: LakeTieringFactory[Any], old: str, new: str) -> None:
+    """The first commit. Driver. No round of ``new`` is published until it is opened. Does nothing where it was done
+    before. Raises as `renaming` and `set_watermark` do."""
+
+    def look(state: TableState) -> None:
+        if renaming(state, old, new) is not Renaming.TO_CLOSE or _is_closed(show(state, new)):
+            raise _AlreadyThereError
+
+    with suppress(_AlreadyThereError):
+        set_watermark(factory, new, lambda _: _never(new), forgotten=True, renamed_to=old, look=look)
+
+
+def close_old_name(factory: LakeTieringFactory[Any], old: str, new: str, *, also_unpublished: bool = False) -> None:
+    """The second commit. Driver. From here on no round of ``old`` is published, whoever has begun it; what such a round
+    published before is in the watermark that ``new`` takes over. Does nothing where it was done before.
+    ``also_unpublished``: whether a name that never published is closed as well, and ``new`` left to begin. Raises as
     `renaming` and `set_watermark` do."""
 
     def look(state: TableState) -> None:
-        if renaming(state, old, new) is not Renaming.TO_CLOSE:
-            raise _AlreadyThereError
+        last = show(state, old)
+        if also_unpublished and not _has_history(last):
+            if last is None or last.renamed_to != new:
+                return
+        elif renaming(state, old, new) is Renaming.TO_CLOSE:
+            return
+        raise _AlreadyThereError
 
     def change(last: Watermark | None) -> Token:
-        assert last is not None
-        return last.token
+        return last.token if last is not None and _has_history(last) else _never(old)
 
+    if also_unpublished:
+        _free(factory, new)
     with suppress(_AlreadyThereError):
         set_watermark(factory, old, change, forgotten=True, renamed_to=new, look=look)
 
 
+def _free(factory: LakeTieringFactory[Any], name: str) -> None:
+    """Let a name begin that was closed and never published."""
+
+    def look(state: TableState) -> None:
+        there = show(state, name)
+        if _has_history(there) or not _is_closed(there):
+            raise _AlreadyThereError
+
+    with suppress(_AlreadyThereError):
+        set_watermark(factory, name, lambda _: _never(name), forgotten=True, look=look)
+
+
 def open_new_name(factory: LakeTieringFactory[Any], old: str, new: str) -> None:
-    """The second commit. Driver, after `close_old_name`: the next round of ``new`` is the one that would have been
+    """The last commit. Driver, after `close_old_name`: the next round of ``new`` is the one that would have been
     that of ``old``. Does nothing where it was done before. Raises as `renaming` and `set_watermark` do."""
     found: list[Token] = []
 
@@ -79,6 +115,21 @@ class _AlreadyThereError(Exception):
     """Somebody has taken the step."""
 
 
+def _never(name: str) -> Token:
+    return Token(name, _NEVER, FIRST_EPOCH)
+
+
+def _has_history(watermark: Watermark | None) -> bool:
+    """Whether it is one of published rounds that count: not of a forgotten pipeline that nobody goes on for."""
+    if watermark is None or (watermark.forgotten and watermark.renamed_to is None):
+        return False
+    return watermark.token.run != _NEVER
+
+
+def _is_closed(watermark: Watermark | None) -> bool:
+    return watermark is not None and watermark.renamed_to is not None
+
+
 def _looked(state: TableState, old: str, new: str) -> tuple[Renaming, Token]:
     """And the token at which ``old`` ended."""
     for name in (old, new):
@@ -86,7 +137,9 @@ def _looked(state: TableState, old: str, new: str) -> tuple[Renaming, Token]:
     if old == new:
         raise ConfigError(f"{old!r} has this name already", fix="Give the new name by --to.")
     last, there = show(state, old), show(state, new)
-    if last is None or (last.forgotten and last.renamed_to is None):
+    if last is not None and last.renamed_to == new and not _has_history(last):
+        return Renaming.DONE, last.token
+    if last is None or not _has_history(last):
         raise WatermarkLost(
             f"the table does not know pipeline {old!r}",
             fix="`laketier status` lists its pipelines. One that never published has nothing to be renamed.",
@@ -95,6 +148,8 @@ def _looked(state: TableState, old: str, new: str) -> tuple[Renaming, Token]:
         raise TokenMismatch(
             f"the pipeline {old!r} was renamed to {last.renamed_to!r}", fix="Rename that one, after its end."
         )
+    if there is not None and there.token.run == _NEVER and there.renamed_to in (None, old):
+        there = None  # kept for ``old``, or free
     if last.renamed_to is None:
         if there is None or _was_before(there, last):
             return Renaming.TO_CLOSE, last.token

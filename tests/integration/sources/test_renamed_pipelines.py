@@ -70,11 +70,17 @@ class Flow:
 
 
 @pytest.fixture
-def old(tmp_path: Path, lake_config: LakeConfig, engine: LocalEngine) -> Flow:
+def never_replayed(tmp_path: Path, lake_config: LakeConfig, engine: LocalEngine) -> Flow:
     flow = Flow(LinesTable(tmp_path / "logs", "t").create(), lake_config, engine)
     flow.source.append(1)
     flow.source.append_raw('{"id": "2"}', "poison")
     flow.round()
+    return flow
+
+
+@pytest.fixture
+def old(never_replayed: Flow) -> Flow:
+    flow = never_replayed
     flow.source.describe(ids_as_text=True)
     assert replay(flow.config, flow.opened()).replayed == 1
     flow.source.describe(ids_as_text=False)
@@ -120,7 +126,7 @@ class _Killed(BaseException):
     """The process is gone: nothing may run after it but what a kill leaves too."""
 
 
-@pytest.mark.parametrize("point", failpoints.RENAME)
+@pytest.mark.parametrize("point", [failpoints.RENAME_CLOSED, failpoints.RENAME_BESIDE])
 def test_a_renaming_that_ends_half_way_lets_nobody_write_until_it_is_ended(old: Flow, point: str) -> None:
     new = old.named(NEW)
     old.source.append(3)
@@ -132,12 +138,33 @@ def test_a_renaming_that_ends_half_way_lets_nobody_write_until_it_is_ended(old: 
     with observed(kill), pytest.raises(_Killed):
         rename_pipeline(old.config, OLD, NEW)
     _refused(old, f"'{OLD}' goes on as '{NEW}'")
-    _refused(new, f"'{OLD}' was not renamed to '{NEW}' to its end")
+    _refused(new, f"half-way, run `laketier pipeline rename -p {OLD} --to {NEW}`")
+    with pytest.raises(TokenMismatch, match=f"'{OLD}' was not renamed to '{NEW}' to its end"):
+        new.forget()
     with pytest.raises(TokenMismatch, match="was renamed to"):
         rename_pipeline(old.config, OLD, "third")
     rename_pipeline(old.config, OLD, NEW)
     new.round()
     assert (new.ids(), new.states()) == ([1, 2, 3], {1: REPLAYED, 2: OPEN})
+
+
+@ONE
+def test_a_renaming_that_ends_before_the_old_name_is_closed_lets_that_one_go_on(old: Flow) -> None:
+    new = old.named(NEW)
+
+    def kill(passed: str) -> None:
+        if passed == failpoints.RENAME_KEPT:
+            raise _Killed
+
+    with observed(kill), pytest.raises(_Killed):
+        rename_pipeline(old.config, OLD, NEW)
+    old.source.append(3)
+    old.round()
+    _refused(new, "goes on as")
+    rename_pipeline(old.config, OLD, NEW)
+    new.source.append(4)
+    new.round()
+    assert new.ids() == [1, 2, 3, 4]
 
 
 @ONE
@@ -148,7 +175,7 @@ def test_a_command_that_is_killed_half_way_is_ended_by_running_it_again(old: Flo
     command = [*main, "pipeline", "rename", *table, "-p", OLD, "--to", NEW, "--yes"]
     killed = subprocess.run(command, env=os.environ | {VARIABLE: f"{point}=kill"}, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed
-    _refused(old.named(NEW), "to its end")
+    _refused(old.named(NEW), "half-way")
     again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f"db.t: {OLD} goes on as {NEW}" in again.stdout
     old.source.append(3)
@@ -166,6 +193,31 @@ def test_a_round_under_way_by_the_old_name_publishes_nothing_after_it(old: Flow)
     assert old.ids() == [1, 2]
     old.named(NEW).round()
     assert old.ids() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("point", failpoints.REPLAY)
+def test_the_first_replay_by_the_old_name_publishes_nothing_after_it(never_replayed: Flow, point: str) -> None:
+    """Its name has no watermark yet in the lake table, and maybe none beside it, where it would be closed."""
+    flow, new = never_replayed, never_replayed.named(NEW)
+    flow.source.describe(ids_as_text=True)
+
+    def rename(passed: str) -> None:
+        if passed == point:
+            rename_pipeline(flow.config, OLD, NEW)
+
+    with observed(rename), pytest.raises((TokenMismatch, Stale), match="goes on as"):
+        replay(flow.config, flow.opened())
+    assert flow.ids() == [1]
+    rename_pipeline(flow.config, OLD, NEW)
+    replay(new.config, new.opened())
+    assert (new.ids(), new.states()) == ([1, 2], {1: REPLAYED, 2: OPEN})
+    new.source.append_raw('{"id": 5}')
+    new.source.describe(ids_as_text=False)
+    new.source.append_raw('{"id": "6"}')
+    new.round()
+    new.source.describe(ids_as_text=True)
+    replay(new.config, new.opened())
+    assert new.ids() == [1, 2, 5, 6]
 
 
 @ONE
@@ -188,6 +240,21 @@ def test_a_name_can_be_taken_back(old: Flow) -> None:
     _refused(new, "goes on as")
     old.round()
     assert old.ids() == [1, 2, 3, 4]
+
+
+@ONE
+def test_a_name_whose_letters_were_never_replayed_can_be_taken_back(never_replayed: Flow) -> None:
+    """The replays of both names are closed in turn, and those of the last one begin."""
+    old, new = never_replayed, never_replayed.named(NEW)
+    for before, after in ((OLD, NEW), (NEW, OLD), (OLD, NEW), (NEW, OLD)):
+        told = rename_pipeline(old.config, before, after)
+        assert [each.new for each in told] == [after, f"{after}.dead-letters"]
+    _refused(new, "goes on as")
+    old.source.describe(ids_as_text=True)
+    assert replay(old.config, old.opened()).replayed == 1
+    assert old.ids() == [1, 2]
+    rename_pipeline(old.config, OLD, NEW)
+    assert new.states() == {1: REPLAYED, 2: OPEN}
 
 
 @ONE

@@ -25,7 +25,7 @@ from laketier.spi import (
     host_time,
 )
 from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, pipelines
-from laketier.tiering.renaming import Renaming, close_old_name, open_new_name, renaming
+from laketier.tiering.renaming import Renaming, close_old_name, keep_new_name, open_new_name, renaming
 from memory_lake import MemoryFactory, MemoryTable
 
 
@@ -281,6 +281,20 @@ def test_what_the_old_name_publishes_before_it_is_closed_is_taken_over(table: Me
     assert (table.watermarks["q"].token.run, table.watermarks["q"].token.epoch) == ("run-1", 1)
     pipelines.forget(MemoryFactory(table), "p")
     assert publish(table, 0, 4, run="begun anew") is RoundOutcome.PUBLISHED, "who says so begins anew"
+
+
+def test_no_round_of_a_name_that_is_kept_for_another_is_published(table: MemoryTable) -> None:
+    """Not even the first one, in a lane or on a format where nobody lists the table's pipelines."""
+    publish(table, 0, 1)
+    keep_new_name(MemoryFactory(table), "p", "q")
+    keep_new_name(MemoryFactory(table), "p", "q")
+    publish(table, 1, 2)
+    close_old_name(MemoryFactory(table), "p", "q")
+    with pytest.raises(TokenMismatch, match="'q' goes on as 'p' in this table"):
+        TieringRound(MemoryFactory(table), token=Token("q", "run-1", 0)).commit([table.stage(3, attempt="q")])
+    open_new_name(MemoryFactory(table), "p", "q")
+    keep_new_name(MemoryFactory(table), "p", "q")
+    assert (table.watermarks["q"].token.epoch, table.watermarks["q"].forgotten) == (1, False)
 
 
 @pytest.mark.parametrize("step", [close_old_name, open_new_name])
