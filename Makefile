@@ -36,37 +36,21 @@ IN_MEMORY = $(BIN)/python tests/support/in_memory.py
 # What each test took, for the list that `make test` ends with.
 TIMES := artifacts/times
 # What the formats take by turns of the suite in `make test`, and nowhere else: cases of the tests in these files, and
-# these tests. Rounds, their replays, kills and rivals are met whole by each format.
+# these tests. Rounds, their replays, kills and rivals, on Spark and in stores too, are met whole by each format.
 BY_TURNS := test_answers.py test_clocks.py test_confinement.py test_dropped.py test_effects.py test_filters.py test_layout.py \
 	test_looks.py test_maintenance_races.py test_meanwhile.py test_names.py test_object_stores.py test_old_results.py \
 	test_older_files.py test_operations.py test_partition_values.py test_pipelines.py test_power.py test_reshape.py \
-	test_scale.py test_series.py test_settings.py test_spark.py test_store_faults.py test_surroundings.py \
-	test_time_travel.py test_torn.py \
+	test_scale.py test_series.py test_settings.py test_store_faults.py test_surroundings.py test_time_travel.py test_torn.py \
 	$(addprefix test_bits.py::test_,a_bit_of_a_file_has_another_value) \
 	$(addprefix test_capabilities.py::test_,lines_for_people_read_the_table) \
-	$(addprefix test_clocks.py::test_,rounds_of_hosts_whose_clocks_differ) \
 	$(addprefix test_damage.py::test_,each_file_is_written_over each_value_is_another) \
-	$(addprefix test_depth.py::test_,a_long_history_opens_few_files commits_of_others_change_nothing_that_was_done \
-		commits_of_others_hide_nothing many_small_files_are_read_once) \
 	$(addprefix test_effects.py::test_,an_effect_of_a_round_fails) \
 	$(addprefix test_foreign_tables.py::test_,a_column_is_added_to_a_foreign_table a_foreign_table_as_a_log \
-		a_foreign_table_is_read_as_its_tool_reads_it an_overwrite_of_a_foreign_table maintenance_of_a_foreign_table \
-		rounds_on_a_foreign_table) \
-	$(addprefix test_late_stores.py::test_,a_put_arrives_late what_a_store_does_not_delete_is_not_called_gone) \
-	$(addprefix test_object_stores.py::test_,a_drop a_listing_comes_in_pages rounds) \
+		a_foreign_table_is_read_as_its_tool_reads_it an_overwrite_of_a_foreign_table maintenance_of_a_foreign_table) \
 	$(addprefix test_older_files.py::test_,a_file_of_a_long_history_is_damaged) \
-	$(addprefix test_operations.py::test_,another_table_is_made_meanwhile) \
 	$(addprefix test_options.py::test_,rows_are_the_same_under_each_option) \
-	$(addprefix test_orphans.py::test_,any_schedule) \
-	$(addprefix test_power.py::test_,a_creation_makes_durable_what_it_finds a_replay_makes_durable_what_it_finds \
-		each_file_of_a_large_task_survives nothing_is_torn partitions_survive) \
-	$(addprefix test_scale.py::test_,memory_of_a_writer_and_of_a_reader memory_of_a_writer_of_partitions \
-		more_than_a_million_rows_of_one_task) \
-	$(addprefix test_settings.py::test_,a_new_table_with_an_odd_property a_property_that_others_left) \
-	$(addprefix test_store_faults.py::test_,a_rival_before_each_request no_error_shows_a_key what_cant_be_read_is_not_gone) \
-	$(addprefix test_summaries.py::test_,a_commit_that_sums_up_is_killed) \
-	$(addprefix test_surroundings.py::test_,numbers_of_objects_come_again) \
-	$(addprefix test_upsert.py::test_,many_epochs)
+	$(addprefix test_scale.py::test_,memory_of_a_writer_and_of_a_reader memory_of_a_writer_of_partitions) \
+	$(addprefix test_settings.py::test_,a_new_table_with_an_odd_property a_property_that_others_left)
 # More arguments for pytest, the demo or the benchmarks: make test-unit ARGS="-k tokens"
 ARGS ?=
 

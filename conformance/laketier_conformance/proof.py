@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -18,7 +19,7 @@ from laketier.spi import Feature, LakeStoragePlugin, PluginError, support_of, un
 from laketier_conformance import failures
 from laketier_conformance.harness import supplied_for
 from laketier_conformance.shown import FAILED, FULL, NOT_SHOWN, REFUSED, shown
-from laketier_conformance.verdict import Result, Verdict, judge
+from laketier_conformance.verdict import CONFORMANT, PARTIAL, Result, Verdict, judge
 from laketier_conformance.versions import versions
 from laketier_conformance.words import plainly
 
@@ -62,6 +63,10 @@ class Proof:
         self.verdict = judge(self.results.values(), self._expected, exit_status, underway)
         if self._chosen or self.left:
             self.of_chosen = judge(self.results.values(), self._asked, exit_status, underway)
+        if not (self._asked or self.results) and exit_status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            # Others of the run took all that was asked for by name. That no test was run is no failure then.
+            self.verdict = Verdict(PARTIAL, ("not run: each test that was asked for was left to other formats",), {})
+            self.of_chosen = replace(self.verdict, name=CONFORMANT)
         return self.verdict
 
     @property

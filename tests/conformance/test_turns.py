@@ -89,3 +89,13 @@ def test_a_run_by_turns_ends_well_and_says_what_it_left_out(processes: int, run_
     for report in run.reports.values():
         assert (report["verdict"], report["as_asked"]) == ("partial", True)
         assert arguments[0] in report["options"]
+
+
+def test_a_format_that_others_took_all_from_has_not_failed(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """One test is asked for, and one of the two formats takes it."""
+    test = "test_rounds.py::test_a_replay_writes_nothing"
+    run = run_suite("feather,localfile", arguments=[f"--lake-by-turns={test}", f"--lake-test={test}"])
+    assert run.code == 0, run.output
+    told = sorted((len(report["results"]), report["verdict"], report["as_asked"]) for report in run.reports.values())
+    assert told == [(0, "partial", True), (1, "partial", True)]
+    assert "none, as only 0 of" in run.output
