@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import posixpath
+import sys
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -99,32 +100,41 @@ def another_line(folder: TableFolder, paths: Iterable[str], table: Table) -> str
     """The first of ``paths`` that is a metadata file of this table and goes on from one that the table's metadata do
     not know; None for none. Somebody takes that one for the newest: another catalog in which the table was registered,
     or this one before it was put back from a backup. A file that goes on from a known one tells nothing, as a commit
-    that lost leaves one, too. None also where the oldest file of the metadata log is gone, as then nothing tells which
-    of the others are older. Raises `OSError`."""
+    that lost leaves one, too. Where older files are gone, as tables delete them after commits, nothing tells which of
+    those before the gap are older: then a file counts that has, in its log, an unknown one after a known one. Raises
+    `OSError`."""
     metadata = table.metadata
     known = [*(entry.metadata_file for entry in metadata.metadata_log), table.metadata_location]
     names = {name_of(location) for location in known}
     unknown = {name: path for path in paths if METADATA_SUFFIX in path and (name := name_of(path)) not in names}
     if len(unknown) < 2:
         return None
+    is_whole = True
     try:
         older = set(_logged(document_at(table.io.properties, known[0])))
     except (FileNotFoundError, KeyError, TypeError, *DAMAGE) as error:
         log.info("%s is not read as a metadata file: %s", known[0], error)
-        return None
+        older, is_whole = set(), False
     logs = {name: found for name, path in unknown.items() if (found := _read(folder, path, _logged)) is not None}
     left = list(older)
     while left:
         before = set(logs.get(left.pop(), ())) - older
         older |= before
         left += before
-    others = logs.keys() - older
-    return next((unknown[name] for name in sorted(others) if not others.isdisjoint(logs[name])), None)
+    others, known_names = logs.keys() - older, older | names
+    is_whole = is_whole and older <= logs.keys() | names
+
+    def goes_on(before: list[str]) -> bool:
+        first = 0 if is_whole else next((at for at, name in enumerate(before) if name in known_names), len(before))
+        return not others.isdisjoint(before[first:])
+
+    return next((unknown[name] for name in sorted(others) if goes_on(logs[name])), None)
 
 
 def _logged(stored: Mapping[str, Any]) -> list[str]:
-    """The names of the files before it, as a metadata file has them."""
-    return [name_of(entry["metadata-file"]) for entry in stored.get("metadata-log") or []]
+    """The names of the files before it, oldest first, as a metadata file has them. Each is one object however many
+    files have it."""
+    return [sys.intern(name_of(entry["metadata-file"])) for entry in stored.get("metadata-log") or []]
 
 
 def _uuid_in(folder: TableFolder, path: str) -> str | None:

@@ -498,6 +498,27 @@ def test_what_another_catalog_committed_since_is_no_orphan(events: Any, tmp_path
     assert sorted(there.refresh().scan().to_arrow()["id"].to_pylist()) == [*range(40), 50, 51, 60, 61]
 
 
+def test_metadata_files_from_before_a_gap_are_no_other_line(events: Any, tmp_path: Path) -> None:
+    """From the day on which a table deletes its old metadata files, those of before are left, and none names the
+    first of them."""
+    kept = {"write.metadata.delete-after-commit.enabled": "false", "write.metadata.previous-versions-max": "2"}
+    set_properties(events, **kept)
+    append(events, 0, 1, 2)
+    set_properties(events, **{"write.metadata.delete-after-commit.enabled": "true"})
+    append(events, 3, 4, 5, 6, 7)
+    assert set(orphans(events).values()) == {"metadata"}
+    lost = json.loads(Path(events.table().metadata_location).read_text())
+    first = min(path.name for path in Path(events.info.location, "metadata").glob("*.metadata.json"))
+    log = [{"timestamp-ms": 1, "metadata-file": f"{events.info.location}/metadata/{first}"}, *lost["metadata-log"]]
+    left = Path(events.info.location, "metadata", "00006-0.metadata.json")
+    left.write_text(json.dumps(lost | {"metadata-log": log}))
+    assert f"metadata/{left.name}" in orphans(events), "a commit that lost, since when files were deleted"
+    there = in_another_catalog(events, tmp_path, [90, 91], [95, 96])
+    with pytest.raises(FeatureNotSupported, match="another catalog may have the table"):
+        collect(events)
+    assert sorted(there.refresh().scan().to_arrow()["id"].to_pylist()) == [*range(80), 90, 91, 95, 96]
+
+
 def test_a_table_that_went_on_in_another_catalog_keeps_its_files_after_a_drop(events: Any, tmp_path: Path) -> None:
     append(events, 0)
     there = in_another_catalog(events, tmp_path, [50, 51], [60, 61])
