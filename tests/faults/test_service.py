@@ -38,9 +38,7 @@ def make(tmp_path: Path) -> Iterator[MakeLab]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("format", "point"), deep_where(list(POINTS.items()), lambda name, _: name in ("lance", "localfile"))
-)
+@pytest.mark.parametrize(("format", "point"), deep_where(list(POINTS.items()), lambda name, _: name == "localfile"))
 def test_a_worker_that_is_killed_loses_and_doubles_nothing(make: MakeLab, format: str, point: str) -> None:
     lab = make(format)
     lab.feed()

@@ -116,7 +116,6 @@ def test_a_sync_that_the_process_really_left_out(tmp_path: Path) -> None:
     assert violations(left_out.step(APPEND))
 
 
-@pytest.mark.every(2)
 def test_every_sync_of_the_code_was_recorded(
     recording: Recording, open_recording: tuple[Recording, Callable[[Path, int], None]]
 ) -> None:
@@ -156,7 +155,6 @@ def test_any_power_cut(recording: Recording, judge: Judge, every: int) -> None:
     assert not judge.wrong, "\n".join(judge.wrong[:20])
 
 
-@pytest.mark.every(2)
 @sizes("every", 16, 1)
 def test_any_power_cut_while_open_files_grow(
     open_recording: tuple[Recording, Callable[[Path, int], None]], judge: Judge, tmp_path: Path, every: int
@@ -171,7 +169,6 @@ def test_any_power_cut_while_open_files_grow(
     assert not open_judge.wrong, "\n".join(open_judge.wrong[:20])
 
 
-@pytest.mark.every(2)
 @pytest.mark.parametrize("site", OPEN_SYNCS)
 def test_a_forgotten_sync_of_an_open_file_loses_rows(
     open_recording: tuple[Recording, Callable[[Path, int], None]], judge: Judge, tmp_path: Path, site: str

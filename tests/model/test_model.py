@@ -66,7 +66,6 @@ def test_no_interleaving_breaks_the_protocol(world: World) -> None:
     assert result.states > 100, "so few states show nothing"
 
 
-@pytest.mark.every(3)
 @pytest.mark.parametrize("guard", VIOLATED, ids=lambda guard: guard.name)
 def test_a_guard_is_missed(guard: Guard) -> None:
     result = explore(world_without(guard))

@@ -73,7 +73,6 @@ def tables(count: int) -> list[Registration]:
     ]
 
 
-@pytest.mark.every(2)
 def test_processes_that_start_at_once_get_no_lease_twice(url: str, children: list[Child]) -> None:
     # None of them finds the tables made: they migrate at the same time too.
     children += [Child("acquire", url, f"w{number}", str(ROUNDS)) for number in range(4)]
