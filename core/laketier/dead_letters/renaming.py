@@ -39,7 +39,7 @@ class RenamedPipeline:
 
 
 def rename_pipeline(config: LakeConfig, old: str, new: str, *, dry_run: bool = False) -> tuple[RenamedPipeline, ...]:
-    """Let ``new`` go on in the lake table exactly where ``old`` ended. Driver. Killed at any point, neither name can
+    """Let ``new`` go on in the lake table exactly where ``old`` ended. Driver. Killed at any point, at most ``old`` can
     publish until it is run again; and it may be run again at any time.
 
     Args:
@@ -55,6 +55,7 @@ def rename_pipeline(config: LakeConfig, old: str, new: str, *, dry_run: bool = F
         WatermarkLost: The table does not know ``old``.
         TokenMismatch: ``new`` has a history of its own in one of the tables, or ``old`` was renamed to another one.
         ConfigError: A name that no pipeline can have.
+        PluginBroken: The format keeps a part of a watermark alone.
         LaketierError: As the lake raises it, and `laketier.tiering.pipelines.set_watermark`.
     """
     lake = open_lake(config)

@@ -11,15 +11,19 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     FIRST_EPOCH,
+    CommitterInitContext,
     ConfigError,
     LakeTieringFactory,
+    PluginBroken,
     TableState,
     Token,
     TokenMismatch,
     Watermark,
     WatermarkLost,
+    new_attempt_id,
 )
 from laketier.tiering.pipelines import refuse_horizon, set_watermark, show
 
@@ -46,7 +50,8 @@ def renaming(state: TableState, old: str, new: str) -> Renaming:
 
 def keep_new_name(factory: LakeTieringFactory[Any], old: str, new: str) -> None:
     """The first commit. Driver. No round of ``new`` is published until it is opened. Does nothing where it was done
-    before. Raises as `renaming` and `set_watermark` do."""
+    before. Raises as `renaming` and `set_watermark` do, and `PluginBroken` where the format keeps a part of a watermark
+    alone: a name that was closed there would begin anew, and read all its rows a second time."""
 
     def look(state: TableState) -> None:
         if renaming(state, old, new) is not Renaming.TO_CLOSE or _is_closed(show(state, new)):
@@ -54,6 +59,23 @@ def keep_new_name(factory: LakeTieringFactory[Any], old: str, new: str) -> None:
 
     with suppress(_AlreadyThereError):
         set_watermark(factory, new, lambda _: _never(new), forgotten=True, renamed_to=old, look=look)
+        _require_whole(factory, new)
+
+
+def _require_whole(factory: LakeTieringFactory[Any], name: str) -> None:
+    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
+    try:
+        with naming_storage_errors("the table was read"):
+            found = show(committer.open(), name)
+    finally:
+        committer.close()
+    if found is not None and found.token.run == _NEVER and found.renamed_to is None:
+        raise PluginBroken(
+            f"the format gives the watermark of pipeline {name!r} back without its `renamed_to`",
+            why="it stores a part of `Watermark`, and not the text of `Watermark.to_json`",
+            fix="No pipeline was renamed, and the old name goes on. Use a newer version of the plugin, or report it to "
+            "its author.",
+        )
 
 
 def close_old_name(factory: LakeTieringFactory[Any], old: str, new: str, *, also_unpublished: bool = False) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from laketier.spi import (
     COLLECTOR,
+    CommitterInitContext,
     ConfigError,
     Conflict,
     CorruptTable,
     Gap,
+    LakeCommitResult,
+    LakeCommitter,
     NotBegun,
+    PluginBroken,
     RolledBack,
     SourceRange,
     StorageError,
@@ -22,11 +27,12 @@ from laketier.spi import (
     UnknownOutcome,
     Watermark,
     WatermarkLost,
+    WriteResult,
     host_time,
 )
 from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, pipelines
 from laketier.tiering.renaming import Renaming, close_old_name, keep_new_name, open_new_name, renaming
-from memory_lake import MemoryFactory, MemoryTable
+from memory_lake import MemoryCommitter, MemoryFactory, MemoryTable
 
 
 @pytest.fixture
@@ -295,6 +301,24 @@ def test_no_round_of_a_name_that_is_kept_for_another_is_published(table: MemoryT
     open_new_name(MemoryFactory(table), "p", "q")
     keep_new_name(MemoryFactory(table), "p", "q")
     assert (table.watermarks["q"].token.epoch, table.watermarks["q"].forgotten) == (1, False)
+
+
+def test_nothing_is_closed_where_the_format_keeps_a_part_of_a_watermark(table: MemoryTable) -> None:
+    """A closed name would be a forgotten one there, and begin anew."""
+    publish(table, 0, 1)
+
+    class Partial(MemoryCommitter):
+        def land(self, results: Sequence[WriteResult], watermark: Watermark | None) -> LakeCommitResult:
+            assert watermark is not None
+            return super().land(results, replace(watermark, renamed_to=None))
+
+    class PartialFactory(MemoryFactory):
+        def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
+            return Partial(self.table, context)
+
+    with pytest.raises(PluginBroken, match="without its `renamed_to`"):
+        keep_new_name(PartialFactory(table), "p", "q")
+    assert publish(table, 1, 2) is RoundOutcome.PUBLISHED
 
 
 @pytest.mark.parametrize("step", [close_old_name, open_new_name])
