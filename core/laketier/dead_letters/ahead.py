@@ -30,9 +30,7 @@ def dead_letters_ahead(config: LakeConfig, start: Mapping[str, int], known: Mapp
     for bucket, end in known.items():
         first = start.get(bucket, 0)
         if end > first:
-            for dead_letter in scan_dead_letters(config, bucket=bucket) or ():
-                if first <= dead_letter.record.offset < end:
-                    yield dead_letter
+            yield from scan_dead_letters(config, bucket=bucket, offsets=(first, end)) or ()
 
 
 def digests_ahead(config: LakeConfig, start: Mapping[str, int], known: Mapping[str, int]) -> frozenset[bytes]:

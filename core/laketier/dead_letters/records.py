@@ -122,7 +122,12 @@ def lake_beside(config: LakeConfig, table: TablePath) -> Lake:
 
 
 def scan_dead_letters(
-    config: LakeConfig, *, bucket: str | None = None, offset: int | None = None, limit: int | None = None
+    config: LakeConfig,
+    *,
+    bucket: str | None = None,
+    offset: int | None = None,
+    offsets: tuple[int, int] | None = None,
+    limit: int | None = None,
 ) -> Iterator[DeadLetter] | None:
     """Read the dead letters of the lake table that ``config`` names, in no order.
 
@@ -130,6 +135,7 @@ def scan_dead_letters(
         config: The lake table.
         bucket: Only records of this bucket of the log.
         offset: Only records at this offset.
+        offsets: Only records from the first offset on, before the second. Files that have none are not read.
         limit: The number of dead letters to read at most. None reads all.
 
     Returns:
@@ -148,6 +154,8 @@ def scan_dead_letters(
         filters.append(Leaf("bucket", Op.EQ, bucket))
     if offset is not None:
         filters.append(Leaf("offset", Op.EQ, offset))
+    if offsets is not None:
+        filters += [Leaf("offset", Op.GE, offsets[0]), Leaf("offset", Op.LT, offsets[1])]
     _, batches = scan(source, ScanRequest(columns=tuple(SCHEMA.names), filters=tuple(filters), limit=limit))
     return (_dead_letter(row) for batch in batches for row in _rows(batch))
 

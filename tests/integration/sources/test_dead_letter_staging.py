@@ -13,6 +13,7 @@ import pytest
 
 from laketier.config import LakeConfig
 from laketier.dead_letters import staging
+from laketier.dead_letters.ahead import dead_letters_ahead
 from laketier.dead_letters.records import scan_dead_letters
 from laketier.registry import configure
 from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
@@ -112,3 +113,13 @@ def test_a_task_that_fails_leaves_no_dead_letters(config: LakeConfig, monkeypatc
     assert list(scan_dead_letters(config) or ()) == []
     assert tier(config, BadLog(count=100, size=1_000, first=1)) == 100
     assert len(list(scan_dead_letters(config) or ())) == 100
+
+
+def test_only_files_with_dead_letters_ahead_are_read(config: LakeConfig) -> None:
+    """A round after one that was killed looks for them, in a table that may have those of years."""
+    assert tier(config, BadLog(count=100, size=10)) == 100
+    (old,) = Path(config.warehouse, "db", "t__dead_letters").rglob("*.parquet")
+    assert tier(config, BadLog(count=100, size=10, first=101)) == 100
+    old.write_bytes(b"")
+    ahead = dead_letters_ahead(config, {"0": 111}, {"0": 191})
+    assert sorted(each.record.offset for each in ahead) == list(range(111, 191))
