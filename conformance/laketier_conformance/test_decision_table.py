@@ -189,3 +189,25 @@ def test_adopt_rewind_and_forget(table: Table) -> None:
         sorted(ids_of(0) + ids_of(1) + ids_of(8) + ids_of(9) + ids_of(2)),
         "rows after adopting, rewinding and forgetting",
     )
+
+
+def test_a_pipeline_goes_on_under_another_name(table: Table) -> None:
+    """Its old name is closed by a watermark that says who goes on, and the new one has its token."""
+    from laketier.tiering.renaming import close_old_name, keep_new_name, open_new_name
+
+    table.append(0)
+    factory = table.factory
+    with goes_well("the pipeline 'p' is renamed to 'q', in three commits without files"):
+        keep_new_name(factory, "p", "q")
+        with refused(TokenMismatch, "a first epoch is run by a name that is kept for another pipeline"):
+            table.append(0, ids_of(1), pipeline="q", run="new")
+        close_old_name(factory, "p", "q")
+        open_new_name(factory, "p", "q")
+    for run, epoch in (("new", 0), (token(0).run, 1)):
+        with refused(TokenMismatch, f"epoch {epoch} is run of a pipeline that goes on under another name"):
+            table.append(epoch, ids_of(2), run=run)
+    replay = table.append(0, pipeline="q").outcome
+    expect(replay, RoundOutcome.ALREADY_THERE, "the outcome of the last epoch of a pipeline, by its new name")
+    after_it = table.append(1, pipeline="q").outcome
+    expect(after_it, RoundOutcome.PUBLISHED, "the outcome of the next epoch of a pipeline, by its new name")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of a pipeline that went on under another name")
