@@ -36,6 +36,8 @@ pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION)
 
 NONE = timedelta(0)
 _DAY = 86_400_000
+_FAR = 4_102_444_800_000
+"""In ms since the epoch: the year 2100."""
 PER_TABLE = 20
 """So many on one table: with more of them most of the time would go into reading it."""
 
@@ -186,6 +188,11 @@ def test_what_is_young_stays(table: Table) -> None:
     maintenance = table.lake.storage.maintenance(table.info)
     expect(list(maintenance.remove_orphans([])), [], "orphans that are gone, of none")
     expect(list(maintenance.orphans(0)), [], "orphans that are older than the first moment of all")
+    found = maintenance.orphans(_FAR)
+    assert found, "a staged file is older than any moment to come: it is listed by `orphans`"
+    for moment in {file.modified_at for file in found}:
+        as_old = [file for file in maintenance.orphans(moment) if file.modified_at >= moment]
+        expect(as_old, [], f"orphans before {moment} that are not older than that")
     collected = collect(table, grace=timedelta(hours=1))
     expect(
         (collected.orphans, collected.removed, collected.horizon),
