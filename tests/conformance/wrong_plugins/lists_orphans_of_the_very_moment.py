@@ -1,4 +1,4 @@
-"""Orphans from before a moment are those whose date is not after it. One that came in that very moment is young."""
+"""A file that an attempt staged is listed from the moment of its date on, in which the attempt may be under way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ SAYS = "that are not older than that"
 
 class InclusiveMaintenance(kit.ManifestMaintenance):
     def orphans(self, modified_before: int) -> Sequence[spi.OrphanFile]:
-        return super().orphans(modified_before + 1)
+        found = super().orphans(modified_before + 1)
+        return [file for file in found if file.modified_at < modified_before or file.attempt is not None]
 
 
 @hookimpl
