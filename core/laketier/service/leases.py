@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Sequence
 
 from laketier.kit import failpoint
 from laketier.service.failpoints import FINISHED
-from laketier.service.state import Failure, Lease, LeaseLost, StateError, StateStore, Success, Worker
+from laketier.service.state import Failure, Lease, StateError, StateStore, StateUnavailable, Success, Worker
 
 log = logging.getLogger(__name__)
 
 _HEARTBEATS_PER_LEASE = 4
+_TELL_AGAIN_SECONDS = 0.2
 _Key = tuple[int, int]
 
 
@@ -21,7 +23,7 @@ def _key(lease: Lease) -> _Key:
     return lease.table.id, lease.fence
 
 
-_Ended = tuple[Lease, Success | Failure]
+_Ended = tuple[Lease, Success | Failure | None]
 
 
 def _each_table_once(results: Sequence[_Ended]) -> list[list[_Ended]]:
@@ -47,7 +49,9 @@ class WorkerLeases:
         self._lease_seconds = lease_seconds
         self._leases: dict[_Key, Lease] = {}
         self._lost: set[_Key] = set()
+        self._untold: dict[_Key, _Ended] = {}
         self._lock = threading.Lock()
+        self._telling = threading.Lock()
 
     def __len__(self) -> int:
         with self._lock:
@@ -91,31 +95,84 @@ class WorkerLeases:
         )  # fmt: skip
         return raised
 
-    def finish(self, results: Sequence[tuple[Lease, Success | Failure]]) -> None:
-        """Store the results of rounds, and end their leases. When the database does not answer, the leases expire, and
-        the next round of each table reads its watermark from the lake."""
+    @property
+    def untold(self) -> int:
+        """Results that wait for the state database."""
+        with self._lock:
+            return len(self._untold)
+
+    def finish(self, results: Sequence[_Ended]) -> None:
+        """Store the results of rounds (None: given back without one), and end their leases. While the database is away
+        they are kept, with their leases, for `tell`. One that the database refuses is left out: its lease expires, and
+        the next round of its table reads its watermark from the lake."""
+        for group in _each_table_once(results):
+            kept = False
+            try:
+                self._store_results(group)
+            except StateUnavailable as error:
+                kept = True
+                with self._lock:
+                    self._untold |= {_key(lease): (lease, result) for lease, result in group}
+                log.warning("%d results of rounds are stored when the state database is back: %s", self.untold, error)
+            finally:
+                if not kept:
+                    self._drop(lease for lease, _ in group)
+        failpoint(FINISHED)
+
+    def tell(self) -> None:
+        """Store the results that wait for the state database, unless another thread does. Raises `StateUnavailable`
+        while it is away."""
+        if not self._telling.acquire(blocking=False):
+            return
         try:
-            for group in _each_table_once(results):
-                for lost in self._store.finish_all(group):
-                    log.warning("[table=%s fence=%s] the lease was lost", lost.table.name, lost.fence)
-            failpoint(FINISHED)
-        except StateError as error:
-            log.warning(
-                "the results of %d rounds could not be stored; their leases will expire: %s", len(results), error
-            )
+            with self._lock:
+                waiting = list(self._untold.values())
+            for group in _each_table_once(waiting):
+                self._store_results(group)
+                with self._lock:
+                    for lease, _ in group:
+                        self._untold.pop(_key(lease), None)
+                self._drop(lease for lease, _ in group)
+            if waiting:
+                log.info("the state database is back: the results of %d rounds are stored", len(waiting))
         finally:
-            self._drop(lease for lease, _ in results)
+            self._telling.release()
+
+    def tell_last(self, patience_seconds: float, hurry: threading.Event) -> None:
+        """`tell` at the end of the worker: the state database has so long, or until ``hurry``, to come back."""
+        deadline = time.monotonic() + patience_seconds
+        while True:
+            try:
+                return self.tell()
+            except StateUnavailable as error:
+                if time.monotonic() > deadline or hurry.wait(_TELL_AGAIN_SECONDS):
+                    log.warning(
+                        "the results of %d rounds are not stored; their leases will expire, and the lake tables say "
+                        "where each goes on: %s", self.untold, error,
+                    )  # fmt: skip
+                    return None
+
+    def _store_results(self, group: Sequence[_Ended]) -> None:
+        """Raises `StateUnavailable`; then the same results may be stored again, as those that were change nothing."""
+        try:
+            lost = {_key(lease) for lease in self._store.finish_all(group)}
+        except StateUnavailable:
+            raise
+        except StateError as error:
+            if len(group) > 1:
+                for each in group:
+                    self._store_results([each])
+                return
+            name = group[0][0].table.name
+            log.warning("[table=%s] the result of its round was refused; its lease will expire: %s", name, error)
+            return
+        for lease, result in group:
+            if result is not None and _key(lease) in lost:
+                log.warning("[table=%s fence=%s] the lease was lost", lease.table.name, lease.fence)
 
     def release(self, lease: Lease) -> None:
         """Release a table without a round."""
-        try:
-            self._store.release(lease)
-        except LeaseLost:
-            pass  # whoever has it goes on
-        except StateError as error:
-            log.warning("[table=%s] the lease could not be released, and will expire: %s", lease.table.name, error)
-        finally:
-            self._drop([lease])
+        self.finish([(lease, None)])
 
     def stopping(self) -> None:
         """Record that this worker takes no more tables. If it is killed now, its death is charged to no table."""
@@ -131,7 +188,7 @@ class WorkerLeases:
         lake what was committed.
         """
         with self._lock:
-            left = list(self._leases.values())
+            left = [lease for key, lease in self._leases.items() if key not in self._untold]
         for lease in left:
             self.release(lease)
         return sorted({lease.table.name for lease in left})
@@ -162,3 +219,7 @@ class WorkerLeases:
         else:
             with self._lock:
                 self._lost |= (leases.keys() - {_key(each) for each in renewed}) & self._leases.keys()
+            try:
+                self.tell()
+            except StateUnavailable as error:
+                log.warning("the results of %d rounds could not be stored yet: %s", self.untold, error)

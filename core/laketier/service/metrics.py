@@ -261,14 +261,15 @@ class MeasuredStore(StateStore):
 
     metrics: tuple[RoundMetrics, ...] = ()
 
-    def finish_all(self, results: Sequence[tuple[Lease, Success | Failure]]) -> tuple[Lease, ...]:
-        """See `StateStore.finish_all`. Lost leases are not counted: their rounds are another worker's."""
+    def finish_all(self, results: Sequence[tuple[Lease, Success | Failure | None]]) -> tuple[Lease, ...]:
+        """See `StateStore.finish_all`. Lost leases are not counted: their rounds are another worker's. Nor are those
+        that were given back: they had none."""
         lost = super().finish_all(results)
         if self.metrics:
             gone = {lease.table.id for lease in lost}
             now = self.now()
             for lease, result in results:
-                if lease.table.id not in gone:
+                if result is not None and lease.table.id not in gone:
                     for metrics in self.metrics:
                         metrics.ended(lease, result, now)
         return lost

@@ -167,6 +167,7 @@ class TieringWorker:
             running = self._threads.one_that_runs()
             self._release(self._take_planned())
             if running is None:
+                self._leases.tell_last(_CLOSING_SECONDS, self._hurry)
                 return True
             if time.monotonic() > deadline or self._hurry.is_set():
                 self.cut_off = self._leases.abandon()
@@ -212,6 +213,7 @@ class TieringWorker:
 
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
+        self._leases.tell()
         room = self.settings.tables - len(self._leases)
         leases = self._leases.take(room) if room > 0 else ()
         if leases:

@@ -173,6 +173,27 @@ def test_a_database_that_can_not_be_written_is_told_at_the_start(url: str) -> No
         store.check()
 
 
+def test_rights_that_no_worker_uses_are_not_asked_for(url: str) -> None:
+    """An ended round is changed by nobody, and the versions are looked at alone."""
+    StateStore.open(url).close()
+    database = url.rpartition("/")[2]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE worker_{database} LOGIN PASSWORD 'works'")
+        connection.execute(f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO worker_{database}")
+        connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO worker_{database}")
+        for name in ("tiering_tables", "tiering_workers", "tiering_upkeep"):
+            connection.execute(f"GRANT UPDATE ON {name} TO worker_{database}")
+    with StateStore.open(f"postgresql://worker_{database}:works@{url.partition('@')[2]}") as store:
+        store.check()
+        store.register(tables(1))
+        store.heartbeat(A, [], 30)
+        store.finish(store.acquire(A, 1, 30)[0], Success(epoch=1))
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"REVOKE INSERT ON tiering_rounds FROM worker_{database}")
+        with pytest.raises(StateError, match="permission denied for table tiering_rounds"):
+            store.check()
+
+
 def test_a_server_that_lets_nobody_write_is_told_from_missing_rights(url: str) -> None:
     StateStore.open(url).close()
     with psycopg.connect(url, autocommit=True) as connection:

@@ -6,11 +6,12 @@ import json
 import os
 import resource
 import shutil
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,12 @@ from laketier.registry import open_lake
 from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
 from laketier.rounds.log_engine import LocalEngine, LogEngine
 from laketier.service.caught_up import TRUSTED_SECONDS
-from laketier.service.failpoints import PLANNED
+from laketier.service.failpoints import COMMITTED, PLANNED
+from laketier.service.leases import WorkerLeases
 from laketier.service.listing import list_all
 from laketier.service.open_files import OpenFileKeeper
 from laketier.service.schedule import State
-from laketier.service.state import LeaseLost, RegisteredTable, StateStore, Success, Worker
+from laketier.service.state import LeaseLost, RegisteredTable, StateStore, StateUnavailable, Success, Worker
 from laketier.service.tables import ServiceTables
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import BucketBounds, LogRange, LogSplit, ScanRequest, StorageError, TableLog
@@ -355,6 +357,56 @@ def test_a_lost_state_database_does_not_fence_the_service_off(
     assert (table.state, table.error) == (State.SCHEDULED, None)
     assert table.fence > before
     assert "continues with fence" in caplog.text
+
+
+def test_a_state_database_that_is_locked_as_a_round_ends_hears_of_it_later(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("laketier.service.state.database._BUSY_SECONDS", 0.01)
+    service = make("t")
+    service.lines["t"].append(1, 2)
+    worker = service.worker()
+    other = sqlite3.connect(service.folder / "state.db", isolation_level=None, check_same_thread=False)
+
+    def lock(point: str) -> None:
+        if point == COMMITTED:
+            other.execute("BEGIN EXCLUSIVE")
+
+    with observed(lock), closing(other):
+        worker.work_once()
+        with pytest.raises(StateUnavailable):
+            worker.work_once()
+        other.execute("ROLLBACK")
+        worker.work_once()
+    table = service.table("t")
+    assert (table.state, table.epoch, table.rows_total, table.rounds_total) == (State.SCHEDULED, 0, 2, 1)
+    assert (service.ids(worker, "t"), table.fence) == ([1, 2], 1)
+
+
+def test_a_worker_that_ends_tells_what_waited_for_the_state_database(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("laketier.service.state.database._BUSY_SECONDS", 0.01)
+    service = make("t")
+    service.lines["t"].append(1, 2)
+    worker = service.worker()
+    other = sqlite3.connect(service.folder / "state.db", isolation_level=None, check_same_thread=False)
+    tell_last = WorkerLeases.tell_last
+
+    def lock(point: str) -> None:
+        if point == COMMITTED:
+            other.execute("BEGIN EXCLUSIVE")
+            worker.stop()
+
+    def free(leases: WorkerLeases, *rest: Any) -> None:
+        assert leases.untold == 1
+        other.execute("ROLLBACK")
+        tell_last(leases, *rest)
+
+    monkeypatch.setattr(WorkerLeases, "tell_last", free)
+    with observed(lock), closing(other):
+        assert worker.run()
+    assert (service.table("t").state, service.table("t").rows_total) == (State.SCHEDULED, 2)
 
 
 def test_what_a_round_leaves_is_told(make: Callable[..., Service]) -> None:

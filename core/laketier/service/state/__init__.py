@@ -23,10 +23,10 @@ their next leases have higher fences. Should it live after all, its `finish` rai
 whose watermark has seen the higher fence, refuses its commit. No clock has a part in that: see
 `laketier.service.state.leasing`.
 
-When `finish` raises another `StateError`, whether it was stored is unknown: call it again with the same results.
+When `finish` raises `StateUnavailable`, whether it was stored is unknown: call it again with the same results.
 """
 
-from laketier.service.state.errors import LeaseLost, StateError
+from laketier.service.state.errors import LeaseLost, StateError, StateUnavailable
 from laketier.service.state.records import (
     Failure,
     Lease,
@@ -55,6 +55,7 @@ __all__ = [
     "RoundRecord",
     "StateError",
     "StateStore",
+    "StateUnavailable",
     "Success",
     "TableStatus",
     "Upkeep",

@@ -14,7 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from laketier.config.locations import absolute_database
-from laketier.service.state.errors import StateError
+from laketier.service.state.errors import StateError, StateUnavailable
 from laketier.spi import ConfigError, host_time
 from laketier.spi.redaction import redacted
 
@@ -86,30 +86,33 @@ class Database:
         if self._password:
             why = why.replace(str(self._password), "***")
         if not isinstance(error, OperationalError) or _is_of_sql(error):
-            fix = "Check that the file is a state database of laketier's, and whole; or name another one."
-            if not self.is_sqlite:
-                fix = _fix_of(error, why)
+            fix = _ways_out(error, why)
+            if fix is not None:
+                return StateUnavailable("the state database refused", where=self.shown, why=why, fix=fix)
+            fix = "Check the URL, and the rights of its user in the database."
+            if self.is_sqlite:
+                fix = "Check that the file is a state database of laketier's, and whole; or name another one."
             return StateError("the state database refused", where=self.shown, why=why, fix=fix)
         fix = "Check that the file's folder exists, can be written and has space."
         if not self.is_sqlite:
             fix = "Check that the server runs and that the URL is right; the call may then be made again."
-        return StateError("the state database did not answer", where=self.shown, why=why, fix=fix)
+        return StateUnavailable("the state database did not answer", where=self.shown, why=why, fix=fix)
 
 
-def _fix_of(error: Exception, why: str) -> str:
-    """For what PostgreSQL refuses."""
+def _ways_out(error: Exception, why: str) -> str | None:
+    """For what a database refuses as long as it is as it is, whatever is asked."""
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
     if state == _READ_ONLY or "during recovery" in why:
         return (
             "Name the server that takes writes: this one is a replica, or lets nobody write just now. Where the URL "
             "names several hosts, ?target_session_attrs=read-write finds it."
         )
-    if state == _NO_TABLE:
+    if state == _NO_TABLE or why.startswith("no such table"):
         return (
             "Its tables are gone. Restore them, or start all workers again: the first one makes them anew, and the "
             "lake tables say where each goes on."
         )
-    return "Check the URL, and the rights of its user in the database."
+    return None
 
 
 def _is_of_sql(error: OperationalError) -> bool:

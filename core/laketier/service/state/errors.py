@@ -10,6 +10,11 @@ class StateError(LaketierError):
     on the same store."""
 
 
+class StateUnavailable(StateError):
+    """The state database is away, takes no writes just now, or has no tables: nothing is wrong with what was asked, and
+    the same call may well be answered later."""
+
+
 class LeaseLost(StateError):
     """The lease is not (or no longer) held with this fence by this worker. Nothing was changed. The round must not be
     published: the table's watermark refuses its fence once a newer one has published."""

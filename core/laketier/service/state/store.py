@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from typing import Self
 
-from sqlalchemy import Connection, false
+from sqlalchemy import Connection, false, select
 
 from laketier.service.schedule import Backoff
 from laketier.service.state import commands, history, leasing, upkeep
@@ -24,7 +24,7 @@ from laketier.service.state.records import (
     WorkerSeen,
 )
 from laketier.service.state.registering import Registrar
-from laketier.service.state.tables import METADATA
+from laketier.service.state.tables import METADATA, ROUNDS
 from laketier.service.state.upkeep_records import IndexFigures, UpkeepLease
 
 
@@ -69,11 +69,14 @@ class StateStore:
 
     def check(self) -> None:
         """Raise `StateError` where the database can't be written. PostgreSQL looks at rights, and at whether it is a
-        replica, for a statement that changes no row, too; a transaction without one it lets anybody begin."""
+        replica, for a statement that changes no row, too; a transaction without one it lets anybody begin. Asks for
+        what a worker does: it changes no round that ended, and deletes nothing."""
         with self._database.write() as connection:
             for table in METADATA.sorted_tables:
-                column = next(iter(table.columns))
-                connection.execute(table.update().where(false()).values({column: column}))
+                connection.execute(table.insert().from_select(list(table.columns), select(table).where(false())))
+                if table is not ROUNDS:
+                    column = next(iter(table.columns))
+                    connection.execute(table.update().where(false()).values({column: column}))
 
     def close(self) -> None:
         """Close all connections."""
@@ -149,9 +152,9 @@ class StateStore:
         it was force-completed. Raises `LeaseLost`. Calling it again with the same figures does nothing."""
         self._end(lease, success)
 
-    def finish_all(self, results: Sequence[tuple[Lease, Success | Failure]]) -> tuple[Lease, ...]:
-        """`finish` and `fail` for many tables in one transaction. Returns the leases that are lost; those changed
-        nothing, and the others are ended all the same."""
+    def finish_all(self, results: Sequence[tuple[Lease, Success | Failure | None]]) -> tuple[Lease, ...]:
+        """`finish`, `fail` and (None) `release` for many tables in one transaction. Returns the leases that are lost;
+        those changed nothing, and the others are ended all the same."""
         return self._end_all(results)
 
     def fail(self, lease: Lease, error: BaseException | str, *, retryable: bool) -> None:
