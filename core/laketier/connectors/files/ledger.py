@@ -3,6 +3,9 @@
 A folder of segments, each named by its first ordinal. The name of the next one follows from what is known, and it is
 created exclusively: of two drivers that discover at once one wins, and the other reads what that one wrote. Nothing
 is ever changed. So there is no state between "not taken" and "taken", wherever a driver is killed.
+
+A ledger that is put back from a backup takes the files again that it lost, perhaps in another order. So what is in
+memory is read anew once the disk does not bear it out, and `Ledger.stamp` tells one history from another.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.connectors.files.files import NO_FILES, Files
+from laketier.connectors.files.history import History
 from laketier.connectors.files.segment import VERSION, LedgerCheckpoint, Segment, check_version, damaged, digest_of
 from laketier.kit import failpoint
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
@@ -42,14 +46,19 @@ class Ledger:
     def __init__(self, folder: Path, ledger_id: str) -> None:
         self.folder = folder
         self.ledger_id = ledger_id
+        self._lock = threading.RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing of it yet."""
         self._files: list[Files] = [NO_FILES]
         self._count = 0
-        self._head = ledger_id  # what the next segment gives as the one before
+        self._head = self.ledger_id  # what the next segment gives as the one before
         self._last: int | None = None
         self._since_checkpoint = 0
+        self._history = History()
         self.gone_before = 0
         """Files before this one are known not to be there any more."""
-        self._lock = threading.RLock()
 
     @classmethod
     def open(cls, folder: Path, *, path: str, table: str) -> Ledger:
@@ -83,9 +92,11 @@ class Ledger:
         return self._count
 
     def refresh(self) -> None:
-        """Read what other drivers have appended since. Costs the reading of one name when there is nothing."""
+        """Read what other drivers have appended since. Costs the looks at two names when there is nothing."""
         with self._lock:
             self._check_identity()
+            if self._last is not None and not is_there(self._segment_path(self._last)):
+                self._put_back()
             if not self._count:
                 self._load_checkpoint()
             read = 0
@@ -102,6 +113,9 @@ class Ledger:
         with self._lock:
             if self._count != after:
                 return False
+            if not self._is_head_there():
+                self._put_back()
+                return False
             segment = Segment(self._count, self._head, files)
             data = segment.encode()
             path = self._segment_path(self._count)
@@ -116,6 +130,11 @@ class Ledger:
             self._advance(segment, data)
             self._write_checkpoint_when_due()
             return True
+
+    def stamp(self, end: int) -> str | None:
+        """What tells the files before ``end`` from those of another history; None where fewer are known."""
+        with self._lock:
+            return self._history.stamp(self.files, end) if 0 < end <= self._count else None
 
     def pinned_schema(self) -> pa.Schema | None:
         """The columns that were taken from the first file."""
@@ -133,6 +152,18 @@ class Ledger:
         with suppress(FileExistsError):
             create_exclusively(self.folder / _SCHEMA_FILE, schema.serialize().to_pybytes())
         return self.pinned_schema() or schema
+
+    def _is_head_there(self) -> bool:
+        """Whether the segment that the next one continues is the one on the disk."""
+        if self._last is None:
+            return True
+        with suppress(FileNotFoundError):
+            return digest_of(self._segment_path(self._last).read_bytes()) == self._head
+        return False
+
+    def _put_back(self) -> None:
+        log.warning("the ledger %s was put back from a backup: it is read anew", self.folder)
+        self._begin()
 
     def _read_next(self) -> bool:
         path = self._segment_path(self._count)

@@ -33,6 +33,7 @@ from laketier.spi import (
     CorruptTable,
     FeatureNotSupported,
     FindUnstorable,
+    LogOffsets,
     LogRange,
     LogSplit,
     LogTable,
@@ -109,6 +110,11 @@ class LandingLog(TableLog):
                     continue
             earliest = int(there.min()) if len(there) else len(taken)
             return (Files.concat([taken, new]) if len(new) else taken), earliest
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        """See `TableLog.stamp`: that of the files before it. A ledger that was put back takes those that it lost again,
+        in an order that late files change."""
+        return self._on_driver().stamp(position.get(BUCKET, 0))
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """A split for each file, more for a large Parquet file. Raises also `OffsetsRewritten`, and `CorruptTable`
