@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from laketier.kit.conform import conform
-from laketier.kit.parquet_reader import open_parquet
+from laketier.kit.parquet_reader import all_rows, open_parquet
 from laketier.spi import CorruptTable
 from laketier.tables.promotion import widened
 
@@ -52,9 +52,11 @@ def row_group_ranges(footer: pq.FileMetaData, size: int, most: int) -> Iterator[
 def read_row_groups(
     parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Their rows in exactly ``schema``; columns that the file lacks are null. Raises `IncompatibleData`."""
+    """Their rows in exactly ``schema``; columns that the file lacks are null. Raises `IncompatibleData`, and what
+    `all_rows` does."""
     names = [name for name in schema.names if name in parquet.schema_arrow.names]
-    for batch in parquet.iter_batches(batch_rows, row_groups=list(groups), columns=names):
+    claimed = sum(parquet.metadata.row_group(group).num_rows for group in groups)
+    for batch in all_rows(parquet.iter_batches(batch_rows, row_groups=list(groups), columns=names), claimed):
         yield conform(widened(batch, schema), schema) if names else null_rows(batch.num_rows, schema)
 
 

@@ -24,11 +24,11 @@ _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024
 
 
-def open_parquet(file: Any, *, pre_buffer: bool = False, checksums: bool = False) -> pq.ParquetFile:
+def open_parquet(file: Any, *, pre_buffer: bool = False, checksums: bool = True) -> pq.ParquetFile:
     """A file of which nobody knows the writer. Spark's and Hive's INT96 is read as microseconds: as nanoseconds, which
     is pyarrow's own choice, moments outside 1677 to 2262 come out as other ones without a word. Driver and executor.
-    With ``checksums`` those of pages are looked at, where there are some. Raises ``ArrowInvalid`` for what is no
-    Parquet file."""
+    With ``checksums`` those of pages are looked at, where there are some, as in what Spark writes: pyarrow by itself
+    hands over what a damaged page holds. Raises ``ArrowInvalid`` for what is no Parquet file."""
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(
@@ -39,11 +39,23 @@ def open_parquet(file: Any, *, pre_buffer: bool = False, checksums: bool = False
 def read_batches(file: pq.ParquetFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The file's rows in order. A batch has at most 131,072 rows and is about 32 MiB at most: by the width of its
     types, and where one has none, by the sizes of all columns that the footer tells. Text that a dictionary repeats is
-    larger in memory than they say. Executor.
+    larger in memory than they say. Raises what `all_rows` does. Executor.
 
     The footer's sizes of single columns would be closer, but pyarrow ends the process where what it tells of a column
     can't be: its `RowGroupMetaData.column` has no way to raise."""
-    return file.iter_batches(batch_size=_batch_rows(file, columns), columns=list(columns))
+    batches = file.iter_batches(batch_size=_batch_rows(file, columns), columns=list(columns))
+    return all_rows(batches, file.metadata.num_rows)
+
+
+def all_rows(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The ``batches``, in which the footer claims so many ``rows``. A page whose kind pyarrow does not know is passed
+    over, with its rows: so raises ``ArrowInvalid`` at their end for another number."""
+    found = 0
+    for batch in batches:
+        found += batch.num_rows
+        yield batch
+    if found != rows:
+        raise pa.ArrowInvalid(f"its pages hold {found:,} rows, and its footer claims {rows:,}")
 
 
 def _batch_rows(file: pq.ParquetFile, columns: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.many_objects import making_many_objects
-from laketier.kit.parquet_reader import naming_damage, read_batches
+from laketier.kit.parquet_reader import naming_damage, open_parquet, read_batches
 from laketier.kit.partition import partition_text
 from laketier.kit.scans import cut_to_limit
 from laketier.spi import (
@@ -81,7 +81,6 @@ class DeltaSource(LakeSource):
         return with_change_types(file, schema, lambda rows: self._read_file(split, rows))
 
     def _read_file(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        import pyarrow.parquet as pq
 
         partition = dict(split.partition)
         left = split.limit
@@ -95,7 +94,7 @@ class DeltaSource(LakeSource):
                 why="VACUUM or another program deleted it",
                 fix="Read a newer snapshot.",
             ) from error
-        with stream, naming_damage(path), pq.ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
+        with stream, naming_damage(path), open_parquet(stream) as file:
             present = set(file.schema_arrow.names)
             wanted = [name for name in schema.names if name in present and name not in partition]
             for batch in read_batches(file, wanted):

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.kit.parquet_reader import naming_damage, read_batches
+from laketier.kit.parquet_reader import naming_damage, open_parquet, read_batches
 from laketier.spi import CorruptTable, LakeSplit
 from laketier_iceberg.files import Files
 from laketier_iceberg.listed_file import ListedFile
@@ -18,19 +18,12 @@ from laketier_iceberg.projection import Projection, by_id
 def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Batches of exactly ``schema``, whose fields carry their ids. Raises `CorruptTable` for a missing file and for one
     that is no file of this table, and `FeatureNotSupported` for one whose columns can't be told."""
-    import pyarrow.parquet as pq
-
     files = Files(io)
     listed: ListedFile = split.payload
     deleted = _deleted_positions(listed, files)
     room = split.limit
     projection = Projection.of(listed)
-    # Spark's and Hive's INT96 as microseconds: as nanoseconds, moments outside 1677 to 2262 come out as other ones.
-    with (
-        _open(files, listed.path) as source,
-        naming_damage(listed.path),
-        pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as file,
-    ):
+    with _open(files, listed.path) as source, naming_damage(listed.path), open_parquet(source) as file:
         there = list(file.schema_arrow)
         ids = by_id(there)
         chosen = [projection.find(there, ids, field) for field in schema]
@@ -91,13 +84,11 @@ def _batch(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBa
 
 def _deleted_positions(listed: ListedFile, files: Files) -> pa.Array | None:
     """The rows of the file that files of positional deletes name; None when there are none."""
-    import pyarrow.parquet as pq
-
     if not listed.deletes:
         return None
     found = []
     for path in listed.deletes:
-        with _open(files, path) as source, naming_damage(path), pq.ParquetFile(source) as file:
+        with _open(files, path) as source, naming_damage(path), open_parquet(source) as file:
             table = file.read(columns=["file_path", "pos"])
         found.append(table.filter(pc.equal(table["file_path"], listed.path))["pos"])
     return pa.concat_arrays([chunk.cast(pa.int64()) for column in found for chunk in column.chunks] or [_no_rows()])

@@ -320,3 +320,21 @@ def test_the_types_of_avro(zone: Path) -> None:
     assert rows(log) == [{**record, "counts": [("a", 1)]}]
     assert log.table.schema.field("price") == pa.field("price", pa.decimal128(10, 2), nullable=False)
     assert log.table.schema.field("other").nullable
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "avro", "json", "csv"])
+def test_a_file_of_which_no_column_is_the_tables_gives_no_rows_of_nulls(zone: Path, kind: str) -> None:
+    other = pa.table({"ID": [1, 2], "Name": ["a", "b"]})
+    data = {
+        "parquet": parquet(other),
+        "arrow": arrow(other),
+        "avro": avro(other.to_pylist(), ID="long", Name="string"),
+        "json": b'{"ID": 1, "Name": "a"}',
+        "csv": b"ID,Name\n1,a\n",
+    }
+    land_bytes(zone, "a", data[kind])
+    log = log_of(zone, {"format": kind, "extra-columns": "ignore", **COLUMNS})
+    found, [bad] = bad_of(log)
+    assert found == []
+    assert "none of" in bad.error
+    assert "ID" in bad.error

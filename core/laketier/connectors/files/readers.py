@@ -179,8 +179,6 @@ class FileReader:
             return decoder_of(self.schema, self.options), 0
         names, skipped = csv_header(block, self.options, self.schema)
         self._check(pa.schema([(name, pa.null()) for name in names]))
-        if not set(names) & set(self.schema.names):
-            raise UnreadableFile(f"its columns are {shown(', '.join(names))}, none of the table's")
         return decoder_of(self.schema, self.options, names), skipped
 
     def _check(self, found: pa.Schema) -> None:
@@ -189,6 +187,8 @@ class FileReader:
         extra = [name for name in found.names if name not in known]
         if extra and self.options.extra_columns is ExtraColumns.FAIL:
             raise UnreadableFile(f"it has columns {shown(str(extra))} that the table has not")
+        if extra and len(extra) == len(found.names):
+            raise UnreadableFile(f"its columns are {shown(', '.join(extra))}, none of the table's")
         for name in self.schema.names:
             if name in found.names and not _can_be(found.field(name).type, self.schema.field(name).type):
                 kinds = f"{found.field(name).type}, and the table's is {self.schema.field(name).type}"
