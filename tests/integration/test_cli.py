@@ -134,6 +134,13 @@ def test_history_of_every_format(cli: Cli, tmp_path: Path, format: str) -> None:
         assert [(s["rows"], s["pipeline"], s["epoch"]) for s in answer] == [(1, "p", 1), (2, "p", 0)]
 
 
+def test_adopt_names_other_pipelines_of_its_run(cli: Cli, table: tuple[str, ...]) -> None:
+    run = cli("pipeline", "show", *table, "-p", "p", "--json").json()["run"]
+    told = cli("pipeline", "adopt", *table, "-p", "q", "--epoch", "1", "--run", run, "-y")
+    assert f"p goes on in run {run} as well. If both read the same input, all rows come twice." in told.err
+    assert cli("pipeline", "adopt", *table, "-p", "p", "--epoch", "1", "--run", "other", "-y").err == ""
+
+
 def test_the_ways_out_of_a_refusal(cli: Cli, table: tuple[str, ...]) -> None:
     assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["epoch"] == 1
     assert cli("pipeline", "adopt", *table, "-p", "p", "--epoch", "7", "--run", "new", "-y", "--json").json() | {

@@ -49,17 +49,19 @@ def adopt(
 ) -> None:
     """Declare that all rows up to EPOCH of a run are in the table. The next round will be EPOCH + 1."""
     lake, info = options.opened()
-    factory = lake.tiering_factory(info)
+    factory, state = lake.tiering_factory(info), lake.state(info)
     if checkpoint is not None:
         run = _run_of(checkpoint)
     if run is None:
-        last = pipelines.show(lake.state(info), pipeline)
+        last = pipelines.show(state, pipeline)
         if last is None:
             raise ConfigError(
                 f"the table does not know pipeline {pipeline!r}, so the run must be given",
                 fix="Add --checkpoint DIR, or --run ID.",
             )
         run = last.token.run
+    for other in pipelines.of_the_run(state, pipeline, run):
+        say(f"{other} goes on in run {run} as well. If both read the same input, all rows come twice.", err=True)
     _confirm(yes, f"Declare that {info.path} holds epochs 0 to {epoch} of run {run}?")
     _print(pipeline, pipelines.adopt(factory, pipeline, run=run, epoch=epoch), json)
 

@@ -93,8 +93,9 @@ def _beside(
     dead = lake_beside(config, dead_letter_table(config.table))
     replays = lake_beside(config, replayed_table(config.table))
     of_dead, of_replays = _loaded(dead), _loaded(replays)
-    if of_dead is not None and of_replays is None and not dry_run:
-        # A first replay under way would make it, and record there under the old name what it takes.
+    if of_dead is not None and of_replays is None and not dry_run and not table.descriptor.primary_key:
+        # Its letters can be replayed. A first replay under way would make the table, and record there
+        # under the old name what it takes.
         of_replays = prepare_table(replays, REPLAYED_SCHEMA)
     found = ((dead, of_dead, DEAD_LETTERS), (replays, of_replays, REPLAY), (lake, table, REPLAY))
     for each, info, suffix in found:

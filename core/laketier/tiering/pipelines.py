@@ -32,6 +32,7 @@ from laketier.spi import (
     WatermarkLost,
     host_time,
     new_attempt_id,
+    refuse_renamed,
 )
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
@@ -72,10 +73,13 @@ def _known(state: TableState, pipeline: str) -> Known:
 
 
 def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: int) -> Watermark:
-    """Declare that the table holds all rows up to ``epoch`` of ``run``: the next round may be ``epoch + 1``."""
+    """Declare that the table holds all rows up to ``epoch`` of ``run``: the next round may be ``epoch + 1``. Raises
+    `TokenMismatch` for a name that is closed, or kept, as the pipeline goes on under another one: it would go on beside
+    that one, with the same rows."""
     refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
+        _refuse_renamed(last)
         fence = 0 if last is None else last.token.fence
         return Token(pipeline, run, epoch, fence)
 
@@ -84,10 +88,11 @@ def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: i
 
 def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Watermark:
     """Go back to ``epoch`` of the same run, after the rows of later epochs were removed. Raises `ConfigError` when
-    the table is not past it, and `WatermarkLost` when it does not know the pipeline."""
+    the table is not past it, `WatermarkLost` when it does not know the pipeline, and `TokenMismatch` as `adopt`."""
     refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
+        _refuse_renamed(last)
         if last is None or last.forgotten:
             raise WatermarkLost(f"the table does not know pipeline {pipeline!r}", fix="Use `laketier pipeline adopt`.")
         if epoch >= last.token.epoch:
@@ -121,6 +126,18 @@ def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
         at_rest=True,
         look=lambda state: _refuse_half_renamed(state, pipeline),
     )
+
+
+def _refuse_renamed(last: Watermark | None) -> None:
+    if last is not None:
+        refuse_renamed(last, where=f"pipeline {last.token.pipeline!r}")
+
+
+def of_the_run(state: TableState, pipeline: str, run: str) -> tuple[str, ...]:
+    """The other pipelines of the table, as far as it lists them, that go on in ``run``: where one is ``pipeline`` under
+    another name, both write the same rows."""
+    found = ((each.pipeline, each.watermark) for each in known(state) or () if each.pipeline != pipeline)
+    return tuple(name for name, last in found if last is not None and not last.forgotten and last.token.run == run)
 
 
 def _refuse_half_renamed(state: TableState, pipeline: str) -> None:
@@ -157,13 +174,14 @@ def set_watermark(
     after_rollback: Callable[[], Token] | None = None,
     at_rest: bool = False,
     renamed_to: str | None = None,
-    look: Callable[[TableState], None] | None = None,
+    look: Callable[[TableState], Token | None] | None = None,
     policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Watermark:
     """``change`` makes the new token from the last watermark; ``after_rollback``, if given, makes it when that one left
     the table's history. ``at_rest``: whether the change is of the pipeline as it was at the first look, so that one
     which goes on meanwhile is left as it is: a forgotten pipeline may have begun anew, and forgotten again it would
-    read all its rows twice. ``look`` is called with each state before ``change`` and may raise. Driver. Raises
+    read all its rows twice. ``look`` is called with each state before ``change`` and may raise; a token that it returns
+    is the new one. Driver. Raises
     `Conflict` when others' commits came first each time, or the pipeline went on, so that nothing is changed;
     `NotBegun` when attempts failed before their effect; and `UnknownOutcome`."""
     commit_id = new_attempt_id()
@@ -190,7 +208,7 @@ class _Change:
     after_rollback: Callable[[], Token] | None
     at_rest: bool
     renamed_to: str | None
-    look: Callable[[TableState], None] | None
+    look: Callable[[TableState], Token | None] | None
     policy: RetryPolicy
     conflicts: int = 0
     unknowns: int = 0
@@ -208,9 +226,9 @@ class _Change:
             self._give_up()
         if self.at_rest:
             self._refuse_moved(last)
-        if self.look is not None:
-            self.look(state)
-        token = self.after_rollback() if rolled_back and self.after_rollback is not None else self.change(last)
+        token = None if self.look is None else self.look(state)
+        if token is None:
+            token = self.after_rollback() if rolled_back and self.after_rollback is not None else self.change(last)
         watermark = Watermark(
             token, self.commit_id, committed_at=host_time(), forgotten=self.forgotten, renamed_to=self.renamed_to
         )

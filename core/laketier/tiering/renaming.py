@@ -37,7 +37,7 @@ class Renaming(Enum):
     TO_CLOSE = "to close"
     """The old name goes on. The new one has never published, or was the name before the old one."""
     TO_OPEN = "to open"
-    """The old name is closed. The new one is not opened yet."""
+    """The old name is closed, or never published. The new one is not opened yet."""
     DONE = "done"
 
 
@@ -116,21 +116,23 @@ def _free(factory: LakeTieringFactory[Any], name: str) -> None:
 
 def open_new_name(factory: LakeTieringFactory[Any], old: str, new: str) -> None:
     """The last commit. Driver, after `close_old_name`: the next round of ``new`` is the one that would have been
-    that of ``old``. Does nothing where it was done before. Raises as `renaming` and `set_watermark` do."""
-    found: list[Token] = []
+    that of ``old``. Does nothing where it was done before. Raises as `renaming` and `set_watermark` do, and
+    `TokenMismatch` where ``old`` is open."""
 
-    def look(state: TableState) -> None:
+    def look(state: TableState) -> Token:
         stage, token = _looked(state, old, new)
         if stage is Renaming.DONE:
             raise _AlreadyThereError
-        found[:] = [token]
-
-    def change(_: Watermark | None) -> Token:
-        token = found[0]
+        if stage is Renaming.TO_CLOSE:
+            raise TokenMismatch(
+                f"the pipeline {old!r} was opened again while it was renamed to {new!r}",
+                why="the renaming was taken back meanwhile, or another one was run",
+                fix="Look where each of them stands (`laketier pipeline show`), and run it again.",
+            )
         return Token(new, token.run, token.epoch, token.fence, token.content, token.source)
 
     with suppress(_AlreadyThereError):
-        set_watermark(factory, new, change, look=look)
+        set_watermark(factory, new, lambda _: _never(new), look=look)
 
 
 class _AlreadyThereError(Exception):
@@ -160,6 +162,8 @@ def _looked(state: TableState, old: str, new: str) -> tuple[Renaming, Token]:
         raise ConfigError(f"{old!r} has this name already", fix="Give the new name by --to.")
     last, there = show(state, old), show(state, new)
     if last is not None and last.renamed_to == new and not _has_history(last):
+        if there is not None and there.renamed_to == old and _has_history(there):
+            return Renaming.TO_OPEN, there.token  # a renaming of ``new`` to ``old`` was stopped, and is taken back
         return Renaming.DONE, last.token
     if last is None or not _has_history(last):
         raise WatermarkLost(

@@ -17,13 +17,14 @@ from depth import deep_where
 from keyed_lines import COLUMNS, KeyedLines, config_of
 from laketier.config import LakeConfig
 from laketier.dead_letters.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
-from laketier.dead_letters.records import scan_dead_letters
+from laketier.dead_letters.records import replayed_table, scan_dead_letters
+from laketier.dead_letters.renaming import rename_pipeline
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import configure, open_lake
 from laketier.rounds import OnBadRecordPolicy, splits, upsert
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.spi import ConfigError, IncompatibleData, IncompatibleTable, Overtaken, UnsupportedType
+from laketier.spi import ConfigError, IncompatibleData, IncompatibleTable, Overtaken, TableNotFound, UnsupportedType
 from laketier.tables import prepare_table
 from laketier.tiering import RoundOutcome, failpoints
 from laketier_verification.lines import LinesTable
@@ -120,6 +121,22 @@ def test_another_writer_between_makes_the_round_merge_anew(keyed: KeyedLines) ->
 
 def files_of(keyed: KeyedLines) -> set[Path]:
     return {path for path in Path(keyed.config.warehouse).rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("lake_config", ["localfile"], indirect=True)
+def test_a_renamed_pipeline_with_letters_gets_no_table_of_replays(keyed: KeyedLines) -> None:
+    """Letters of a table with a primary key are never replayed."""
+    keyed.append(("+I", 1, "a"))
+    keyed.source.append_raw("no change at all", bucket=0)
+    keyed.round(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
+    assert keyed.config.pipeline is not None
+    rename_pipeline(keyed.config, keyed.config.pipeline, "q")
+    with pytest.raises(TableNotFound):
+        open_lake(replace(keyed.config, table=replayed_table(keyed.config.table))).load_table()
+    renamed = replace(keyed, config=replace(keyed.config, pipeline="q"))
+    keyed.append(("+U", 1, "b"))
+    renamed.round(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
+    assert renamed.rows == [(1, "b")]
 
 
 def test_appending_to_a_table_with_a_primary_key_is_refused(keyed: KeyedLines) -> None:

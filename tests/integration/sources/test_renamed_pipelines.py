@@ -149,6 +149,27 @@ def test_a_renaming_that_ends_half_way_lets_nobody_write_until_it_is_ended(old: 
 
 
 @ONE
+@pytest.mark.parametrize("point", [failpoints.RENAME_CLOSED, failpoints.RENAME_BESIDE])
+def test_a_renaming_that_ends_half_way_can_be_taken_back(old: Flow, point: str) -> None:
+    """The refusal of the old name tells so. It was called done, and nobody could write."""
+
+    def kill(passed: str) -> None:
+        if passed == point:
+            raise _Killed
+
+    with observed(kill), pytest.raises(_Killed):
+        rename_pipeline(old.config, OLD, NEW)
+    _refused(old, f"half-way, run `laketier pipeline rename -p {NEW} --to {OLD}`")
+    rename_pipeline(old.config, NEW, OLD)
+    old.source.append_raw('{"id": "4"}')
+    old.round()
+    old.source.describe(ids_as_text=True)
+    assert replay(old.config, old.opened()).replayed == 1
+    assert (old.ids(), old.states()) == ([1, 2, 4], {1: REPLAYED, 2: OPEN, 3: REPLAYED})
+    _refused(old.named(NEW), "goes on as")
+
+
+@ONE
 def test_a_renaming_that_ends_before_the_old_name_is_closed_lets_that_one_go_on(old: Flow) -> None:
     new = old.named(NEW)
 

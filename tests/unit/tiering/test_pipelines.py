@@ -385,6 +385,88 @@ def test_a_renaming_is_not_done_again_over_what_came_since(table: MemoryTable, t
     assert table.watermarks["q"] == there
 
 
+STEPS = (keep_new_name, close_old_name, open_new_name)
+
+
+def _renamed(table: MemoryTable, steps: int) -> MemoryTable:
+    """How far a renaming of p to q has come: 3 is done."""
+    publish(table, 0, 1)
+    publish(table, 1, 2)
+    for step in STEPS[:steps]:
+        step(MemoryFactory(table), "p", "q")
+    return table
+
+
+def _writers(table: MemoryTable) -> str:
+    """The names whose next round of the run would be published."""
+    found = ""
+    for name in "pqx":
+        try:
+            TieringRound(MemoryFactory(table), token=Token(name, "run-1", 2))
+        except (TokenMismatch, WatermarkLost):
+            continue
+        last = table.watermarks.get(name)
+        found += name if last is not None and not last.forgotten else ""
+    return found
+
+
+@pytest.mark.parametrize(("steps", "shut"), [(1, "q"), (2, "p"), (2, "q"), (3, "p")])
+@pytest.mark.parametrize("change", ["adopt", "rewind"])
+def test_a_name_that_goes_on_as_another_is_not_opened_beside_it(
+    table: MemoryTable, steps: int, shut: str, change: str
+) -> None:
+    """Both went on where the pipeline was, and each row after it was there twice."""
+    _renamed(table, steps)
+    before, factory = dict(table.watermarks), MemoryFactory(table)
+    changes = {
+        "adopt": lambda: pipelines.adopt(factory, shut, run="run-1", epoch=1),
+        "rewind": lambda: pipelines.rewind(factory, shut, epoch=0),
+    }
+    with pytest.raises(TokenMismatch, match=rf"'{shut}' goes on as .*rename -p . --to {shut}.*forget -p {shut}"):
+        changes[change]()
+    assert table.watermarks == before
+
+
+@pytest.mark.parametrize("steps", range(4))
+@pytest.mark.parametrize(
+    ("old", "new"), [("p", "q"), ("q", "p"), ("p", "x"), ("x", "p"), ("q", "x"), ("x", "q"), ("p", "p")]
+)
+def test_whatever_is_renamed_after_a_renaming_one_name_writes(
+    table: MemoryTable, steps: int, old: str, new: str
+) -> None:
+    _renamed(table, steps)
+    told = True
+    try:
+        for step in STEPS:
+            step(MemoryFactory(table), old, new)
+    except (ConfigError, TokenMismatch, WatermarkLost):
+        told = False
+    there = {name: table.watermarks[name] for name in _writers(table)}
+    if told:
+        assert there.keys() == {new}, "what is told to be done is"
+    else:
+        assert len(there) == (0 if steps == 2 else 1)
+    assert all((each.token.run, each.token.epoch) == ("run-1", 1) for each in there.values())
+
+
+def test_a_renaming_that_was_taken_back_opens_nothing_more(table: MemoryTable) -> None:
+    """Both commands may be under way at once; the names were open both, in the same place."""
+    _renamed(table, 2)
+    for step in STEPS:
+        step(MemoryFactory(table), "q", "p")
+    with pytest.raises(TokenMismatch, match="'p' was opened again while it was renamed to 'q'"):
+        open_new_name(MemoryFactory(table), "p", "q")
+    assert (_writers(table), renaming(table.state, "q", "p")) == ("p", Renaming.DONE)
+
+
+def test_other_pipelines_of_a_run_are_named(table: MemoryTable) -> None:
+    _renamed(table, 3)
+    table.watermarks["z"] = Watermark(Token("z", "another", 3), "c")
+    assert pipelines.of_the_run(table.state, "p", "run-1") == ("q",)
+    pipelines.forget(MemoryFactory(table), "q")
+    assert pipelines.of_the_run(table.state, "p", "run-1") == ()
+
+
 @pytest.mark.parametrize(("old", "new"), [("p", "p"), ("p", COLLECTOR), (COLLECTOR, "q")])
 def test_names_that_no_pipeline_can_get(table: MemoryTable, old: str, new: str) -> None:
     table.watermarks |= {name: Watermark(Token(name, "r", 4), "c") for name in ("p", COLLECTOR)}
