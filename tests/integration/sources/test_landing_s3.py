@@ -38,3 +38,17 @@ def test_a_landing_zone_in_a_bucket(tmp_path: Path) -> None:
         s3.client.delete_object(Bucket=BUCKET, Key="zone/t/1.json")
         with pytest.raises(OffsetsExpired, match=r"1\.json"):
             rows(log, wanted)
+
+
+def test_a_key_that_no_file_system_can_open_is_left_out_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with faulty_s3() as s3:
+        endpoint = f"endpoint_override={s3.url.removeprefix('http://')}&scheme=http&region={REGION}"
+        options = {"path": f"s3://{KEY}:{KEY}@{BUCKET}/zone?{endpoint}", "ledger": str(tmp_path)}
+        for number, key in enumerate(["1.json", "/2.json", "x//3.json", "x/4.json"], 1):
+            s3.client.put_object(Bucket=BUCKET, Key=f"zone/t/{key}", Body=b'{"id": %d}\n' % number)
+        log = open_log_source("files", options, name="drop", origin="test").open("t", JSON)
+        assert ids(log) == [1, 4]
+    told = [record.message for record in caplog.records if "two slashes" in record.message]
+    assert len(told) == 2, told

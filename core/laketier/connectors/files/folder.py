@@ -86,8 +86,11 @@ class Folder:
         skip = len(folder.rstrip("/")) + 1
         mark = mark_among(_listed_path(info, skip) for info in found)
         taken = [info for info in found if info.type is fs.FileType.File and not _is_out(info.path[skip:])]
+        nowhere = {escaped(i.path[skip:]) for i in taken if "//" in i.path}
+        taken = [info for info in taken if "//" not in info.path]
         files = Files.of([i.path[skip:] for i in taken], [i.size for i in taken], [_time_of(i) for i in taken])
-        return FolderListing(files, np.zeros(len(files), bool), mark=mark)
+        refused = dict.fromkeys(sorted(nowhere), "its key has two slashes in a row, which no file system can open")
+        return FolderListing(files, np.zeros(len(files), bool), refused, mark)
 
     def look_at(self, paths: Sequence[str]) -> list[LandedFile | None]:
         """These files as they are now, None for one that is gone."""
