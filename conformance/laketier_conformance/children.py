@@ -51,7 +51,10 @@ class Child:
 
     def begin(self, lake: Lake, do: str, **request: Any) -> None:
         """Ask without waiting."""
-        document = {"do": do, "warehouse": lake.location, "options": dict(lake.options), **request}
+        self.send({"do": do, "warehouse": lake.location, "options": dict(lake.options), **request})
+
+    def send(self, document: Mapping[str, Any]) -> None:
+        """Ask for what a document says, without waiting."""
         self._write(json.dumps(document))
 
     def go(self) -> None:

@@ -29,10 +29,11 @@ class HarnessFailed(AssertionError):
 
 
 class NotShown(Exception):
-    """A declared feature can't be shown here, and this is why: the test ends, and the report says so."""
+    """A declared feature, or what else ``what`` names, can't be shown here, and this is why: the test ends, and the
+    report says so."""
 
-    def __init__(self, feature: Feature, reason: str) -> None:
-        super().__init__(f"{feature.value}: {reason}")
+    def __init__(self, what: Feature | str, reason: str) -> None:
+        super().__init__(f"{what.value if isinstance(what, Feature) else what}: {reason}")
 
 
 class _Shown(Repr):

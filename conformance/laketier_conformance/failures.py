@@ -6,6 +6,7 @@ import ast
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ import pytest
 
 from laketier.registry.pages import page
 from laketier_conformance.expect import told
-from laketier_conformance.rules import rule_of
+from laketier_conformance.rules import Rule, rule_of
 from laketier_conformance.words import plainly
 
 SAYS = "laketier_says"
 """Name of a test's property: the sentence of its failure."""
 _HERE = Path(__file__).parent
+_SUITES = (_HERE, _HERE.with_name("laketier_source_conformance"))
+"""This one, and that of sources."""
 _LONGEST = 600
 _LEAST_ROOM = 64 << 20
 """Some tests write as much."""
@@ -117,7 +120,13 @@ def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:
         *([] if file == _IN_LANES else ["--lake-lanes="]),
     ]
     given = [_quoted(option) for option in options if not option.startswith(tuple(of_others))]
-    command = shlex.join([*_program(), "conformance", format, "--test", test])
+    return command_of((format,), test, given)
+
+
+def command_of(subject: tuple[str, ...], test: str, given: Sequence[str] = ()) -> str:
+    """The command that runs one test, for a shell. ``subject``: the words that name what is proven. ``given``: options
+    of pytest's, quoted."""
+    command = shlex.join([*_program(), "conformance", *subject, "--test", test])
     return " ".join([command, "--", *given]) if given else command
 
 
@@ -146,12 +155,16 @@ def _program() -> tuple[str, ...]:
 
 def explained(format: str, test: str, says: str, options: tuple[str, ...] = ()) -> str:
     """A failure, for a terminal."""
-    rule = rule_of(test)
+    return lines_of(rule_of(test), says, again(format, test, options))
+
+
+def lines_of(rule: Rule | None, says: str, again: str) -> str:
+    """The same, of whatever is proven."""
     lines = [f"found  {says}"]
     if rule is not None:
         lines.insert(0, f"rule   {rule.id}: {rule.sentence}")
         lines.append(f"guide  {page(rule.guide)}")
-    return "\n".join([*lines, f"again  {again(format, test, options)}"])
+    return "\n".join([*lines, f"again  {again}"])
 
 
 def plain(format: str, test: str, options: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -163,7 +176,7 @@ def plain(format: str, test: str, options: tuple[str, ...] = ()) -> dict[str, An
 
 def _statement(failure: pytest.ExceptionInfo[BaseException]) -> str:
     """Of the suite, the one closest to the error."""
-    ours = [entry for entry in failure.traceback if Path(entry.path).is_relative_to(_HERE)]
+    ours = [entry for entry in failure.traceback if any(map(Path(entry.path).is_relative_to, _SUITES))]
     if not ours:
         return "the test's set-up"
     tests = [entry for entry in ours if Path(entry.path).name.startswith("test_")]

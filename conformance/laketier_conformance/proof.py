@@ -132,13 +132,13 @@ class Proof:
 
     def write(self, file: Path) -> None:
         """Write the report."""
-        _put(file, json.dumps(self.report(), indent=1) + "\n")
+        put(file, json.dumps(self.report(), indent=1) + "\n")
 
     def write_page(self, file: Path) -> None:
         """Write the report to look at."""
         from laketier_conformance.page import page
 
-        _put(file, page(self.report()))
+        put(file, page(self.report()))
 
     def tell(self, terminalreporter: Any, explain: bool = False) -> None:
         """Print the verdict and what led to it. ``explain`` failures here, where pytest was told to print none."""
@@ -179,7 +179,7 @@ class Proof:
         terminalreporter.line(f"verdict: {said}", bold=True, green=self.as_asked)
 
 
-def _put(file: Path, text: str) -> None:
+def put(file: Path, text: str) -> None:
     """As a whole or not at all, also beside another run that writes the same file."""
     written = file.with_name(f".laketier-{token_hex(8)}")  # the file's own name may be as long as names can be
     try:

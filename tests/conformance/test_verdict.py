@@ -175,7 +175,7 @@ def test_each_feature_has_a_test() -> None:
 
 
 def test_the_manifest_is_in_step() -> None:
-    assert collected_tests("feather") == expected_tests(), (
+    assert collected_tests("--lake-format=feather") == expected_tests(), (
         f"{MANIFEST.name} is out of step: run `python -m laketier_conformance.manifest feather`"
     )
 

@@ -1,4 +1,4 @@
-"""``laketier conformance FORMAT``: run the conformance suite on an installed format."""
+"""``laketier conformance FORMAT``, or ``--source NAME``: run the conformance suite on an installed plugin."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -18,16 +19,36 @@ from typing import Annotated
 import typer
 
 from laketier.cli.shown import say
-from laketier.registry import load_format
+from laketier.registry import load_format, load_source
 from laketier.spi import ConfigError
 
 _HANGS_SECONDS = 300
 EPILOG = "Example: [bold]laketier conformance my-format --report report.json -- -x[/]"
 
 
+@dataclass(frozen=True)
+class _Suite:
+    """A suite, by its package, and what its options begin with. ``noun``: what it proves."""
+
+    package: str
+    prefix: str
+    noun: str
+
+    def option(self, name: str) -> str:
+        return f"--{self.prefix}-{name}"
+
+
+_OF_FORMATS = _Suite("laketier_conformance", "lake", "format")
+_OF_SOURCES = _Suite("laketier_source_conformance", "log", "source")
+
+
 def conformance(
     context: typer.Context,
-    format: Annotated[str, typer.Argument(help="The format, as in lake.format.")],
+    format: Annotated[str | None, typer.Argument(help="The format, as in lake.format.", show_default=False)] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help="Prove this source instead, by its type in a service file.", show_default=False),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the JSON report here.", show_default=False)] = None,
     page: Annotated[
         Path | None, typer.Option(help="Write the report here to look at, in HTML.", show_default=False)
@@ -41,32 +62,35 @@ def conformance(
         ),
     ] = None,
 ) -> None:
-    """Prove a format: the whole suite in pytest, with a verdict: conformant, conformant-with-unseen-effects
-    (of a format that has some which the suite can't decide on), conformant-without-effects (where the system does not
-    let the suite see each effect of a process), partial or fail. What follows `--` goes to pytest. Exit code 0 means
-    one of the first three; with --test that these tests ran and none failed, which is no verdict."""
-    load_format(format)
+    """Prove a format, or with --source a source: the whole suite in pytest, with a verdict: conformant,
+    conformant-with-unseen-effects (of a format that has some which the suite can't decide on),
+    conformant-without-effects (where the system does not let the suite see each effect of a process), partial or fail.
+    What follows `--` goes to pytest. Exit code 0 means one of the first three; with --test that these tests ran and
+    none failed, which is no verdict."""
+    suite, name = _chosen(format, source)
+    if suite is _OF_SOURCES and page is not None:
+        raise ConfigError("--page is of formats alone", fix="Give --report FILE for the report of a source, in JSON.")
     for own, ours in (
-        ("--lake-format", "the format"),
-        ("--lake-report", "--report FILE"),
-        ("--lake-page", "--page FILE"),
+        (suite.option(suite.noun), "the format" if suite is _OF_FORMATS else "--source NAME"),
+        (suite.option("report"), "--report FILE"),
+        (suite.option("page"), "--page FILE"),
     ):
         if any(word.startswith(own) for word in context.args):
             raise ConfigError(f"{own} is this command's own", fix=f"Give {ours} before the --.")
     if importlib.util.find_spec("pytest") is None:
         raise ConfigError("the conformance suite needs pytest", fix="Install laketier's extra `conformance`.")
     # By name, as plugins may not be loaded by themselves (PYTEST_DISABLE_PLUGIN_AUTOLOAD).
-    command = [sys.executable, "-m", "pytest", "-p", "laketier_conformance", "--pyargs", "laketier_conformance"]
-    command += [f"--lake-format={format}", f"--lake-command={os.getpid()}"]
+    command = [sys.executable, "-m", "pytest", "-p", suite.package, "--pyargs", suite.package]
+    command += [f"{suite.option(suite.noun)}={name}", f"{suite.option('command')}={os.getpid()}"]
     with TemporaryDirectory(prefix="laketier-conformance-") as folder:
         # A process that a plugin ended, or that was asked for a list only, ends with 0 as well.
-        written = _named(report or Path(folder, "report.json"), format)
+        written = _named(report or Path(folder, "report.json"), name)
         _remove(written)
-        command += [f"--lake-report={written}", *(f"--lake-test={name}" for name in test or ())]
-        command += [] if page is None else [f"--lake-page={_named(page, format)}"]
+        command += [f"{suite.option('report')}={written}", *(f"{suite.option('test')}={each}" for each in test or ())]
+        command += [] if page is None else [f"--lake-page={_named(page, name)}"]
         # A test that hangs is told with the line that it hangs in.
         underway = Path(folder, "underway")
-        command += [f"--lake-underway={underway}", "-o", f"faulthandler_timeout={_HANGS_SECONDS}"]
+        command += [f"{suite.option('underway')}={underway}", "-o", f"faulthandler_timeout={_HANGS_SECONDS}"]
         code = _code_of([*command, *context.args])
         told = json.loads(written.read_bytes()) if written.exists() else {}
         began = underway.read_text(encoding="utf-8").splitlines() if underway.exists() else []
@@ -80,6 +104,20 @@ def conformance(
         say(f"laketier: the run ended without the verdict conformant (it is {told.get('verdict', 'none')})", err=True)
         code = 1
     raise typer.Exit(code)
+
+
+def _chosen(format: str | None, source: str | None) -> tuple[_Suite, str]:
+    """The suite, and the name of what it proves, which is installed."""
+    if (format is None) == (source is None):
+        raise ConfigError(
+            "a conformance run proves one plugin", fix="Give the name of a format, or --source and that of a source."
+        )
+    if source is not None:
+        load_source(source)
+        return _OF_SOURCES, source
+    assert format is not None
+    load_format(format)
+    return _OF_FORMATS, format
 
 
 def _named(file: Path, format: str) -> Path:

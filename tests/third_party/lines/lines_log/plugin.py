@@ -146,7 +146,7 @@ class LinesSource(LogSource):
 
     def open(self, name: str, options: Any) -> TableLog:
         folder = self._root / name
-        if not is_there(folder / "table.json"):
+        if name not in self.list_tables():  # another path to a table is not its name
             raise TableNotFound(f"there is no table {name!r}", where=str(self._root))
         described = _describe(folder)
         schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in described["columns"].items()])

@@ -1,0 +1,59 @@
+"""What the tests of the suite are given."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from laketier_source_conformance.children import Processes
+from laketier_source_conformance.harness import SourceHarness, harness_of
+from laketier_source_conformance.system import System, Table, blamed
+
+
+@pytest.fixture(scope="session")
+def kind(pytestconfig: pytest.Config) -> str:
+    """The source under test, as ``type`` in a service file."""
+    return str(pytestconfig.getoption("log_source"))
+
+
+@pytest.fixture(scope="session")
+def harness_type(pytestconfig: pytest.Config, kind: str) -> type[SourceHarness]:
+    """The author's harness."""
+    return harness_of(kind, pytestconfig.getoption("log_harness"))
+
+
+@pytest.fixture
+def system(kind: str, harness_type: type[SourceHarness], tmp_path: Path) -> Iterator[System]:
+    """A system of its own for each test."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    with blamed("__init__"):
+        harness = harness_type(folder)
+    made = System(kind, harness)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def table(system: System) -> Table:
+    """An empty table."""
+    return system.table()
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    """Interpreters of their own, which read splits."""
+    made = Processes(tmp_path / "tasks")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def draw(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> random.Random:
+    """Draws the same in each run of a test, unless another seed is given."""
+    return random.Random(f"{request.node.name} {pytestconfig.getoption('log_seed')}")

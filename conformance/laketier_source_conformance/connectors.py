@@ -1,0 +1,247 @@
+"""Harnesses of laketier's own sources, which need no client library: files in a landing zone, and lake tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from laketier.registry import installed_formats
+from laketier.spi import TablePath
+from laketier_conformance.lake import Lake
+from laketier_source_conformance.harness import Row, SourceHarness
+
+_SCHEMA = pa.schema(
+    [("id", pa.int64()), ("text", pa.string()), ("score", pa.float64()), ("at", pa.timestamp("us", tz="UTC"))]
+)
+_NO_TRANSACTIONS = "a file is there as a whole, or hidden"
+_ONE_BUCKET = "a landing zone has one bucket"
+
+
+def row_of(number: int) -> dict[str, Any]:
+    """The row of a number."""
+    at = datetime.fromtimestamp(1_700_000_000 + number, UTC)
+    return {"id": number, "text": f"row {number}", "score": number / 4, "at": at}
+
+
+class FilesHarness(SourceHarness):
+    """A landing zone of JSON lines. Each append lands a file."""
+
+    codec: ClassVar[str] = "json"
+    cannot: ClassVar[Mapping[str, str]] = {
+        "append_open": _NO_TRANSACTIONS,
+        "add_bucket": _ONE_BUCKET,
+        "leave_gap": "each file has one offset, which is never given again",
+        "rename_column": "a landing zone keeps no former names",
+        "put_back": "a landing zone has no history: its ledger is its identity",
+        "secret_options": "a landing zone in a folder needs no password",
+    }
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.zone = folder / "zone"
+        self.zone.mkdir()
+        self._landed = 0
+
+    @property
+    def source_options(self) -> Mapping[str, Any]:
+        return {"path": str(self.zone)}
+
+    @property
+    def table_options(self) -> Mapping[str, Any]:
+        columns = {f"columns.{field.name}": str(field.type).replace("[us, tz=UTC]", "[us, UTC]") for field in _SCHEMA}
+        return {"format": self.codec, **{name: _ALIASES.get(kind, kind) for name, kind in columns.items()}}
+
+    def make_table(self, name: str) -> None:
+        (self.zone / name).mkdir()
+
+    def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        rows = [row_of(number) for number in numbers]
+        self.land(name, self.encode(rows))
+        return rows
+
+    def land(self, name: str, data: bytes) -> Path:
+        """Write a hidden file, and rename it once it is whole."""
+        self._landed += 1
+        hidden = self.zone / name / f".{self._landed:06}.{self.codec}"
+        hidden.write_bytes(data)
+        os.utime(hidden, ns=(self._landed * 10**9 + 1_700_000_000 * 10**9,) * 2)
+        return hidden.rename(hidden.with_name(hidden.name[1:]))
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        """A file of these rows."""
+        return b"".join(json.dumps({**row, "at": row["at"].isoformat()}).encode() + b"\n" for row in rows)
+
+    def append_bad(self, name: str) -> bytes | None:
+        line = b'{"id": "no number", "text": 7}'
+        self.land(name, line + b"\n")
+        return line
+
+    def append_limits(self, name: str) -> Sequence[Row]:
+        rows = [
+            {"id": 2**63 - 1, "text": "", "score": 1.7976931348623157e308, "at": datetime(9999, 12, 31, tzinfo=UTC)},
+            {"id": -(2**63), "text": "ü\u2028\u0000\n" * 5000, "score": 5e-324, "at": datetime(1, 1, 1, tzinfo=UTC)},
+        ]
+        self.land(name, self.encode(rows))
+        return rows
+
+    def append_many(self, name: str, count: int) -> None:
+        for first in range(0, count, 100_000):
+            self.append(name, range(first, min(first + 100_000, count)))
+
+    def expire(self, name: str) -> None:
+        min((self.zone / name).glob("[!.]*")).unlink()
+
+    def make_again(self, name: str) -> None:
+        shutil.rmtree(self.zone / name)
+        shutil.rmtree(self.zone / "_laketier" / "ledger" / name)
+        self.make_table(name)
+
+    def files(self, name: str) -> Sequence[Path]:
+        return sorted((self.zone / name).glob("[!.]*"))
+
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        away = self.zone.with_name("away")
+        self.zone.rename(away)
+        try:
+            yield
+        finally:
+            away.rename(self.zone)
+
+
+_ALIASES = {"double": "float64"}
+
+
+class CsvFilesHarness(FilesHarness):
+    """A landing zone of CSV."""
+
+    codec = "csv"
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        lines = [
+            ",".join((str(row["id"]), _quoted(row["text"]), repr(row["score"]), row["at"].isoformat())) for row in rows
+        ]
+        return "\n".join(["id,text,score,at", *lines, ""]).encode()
+
+    def append_bad(self, name: str) -> bytes | None:
+        line = b"no number,x,y,z"
+        self.land(name, b"id,text,score,at\n" + line + b"\n")
+        return line
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+class ParquetFilesHarness(FilesHarness):
+    """A landing zone of Parquet."""
+
+    codec = "parquet"
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        sink = pa.BufferOutputStream()
+        pyarrow.parquet.write_table(pa.Table.from_pylist(list(rows), schema=_SCHEMA), sink, row_group_size=1000)
+        return sink.getvalue().to_pybytes()
+
+    def append_bad(self, name: str) -> bytes | None:
+        self.land(name, b"PAR1 no such file PAR1")
+        return None
+
+
+class ArrowFilesHarness(ParquetFilesHarness):
+    """A landing zone of Arrow's own files."""
+
+    codec = "arrow"
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pyarrow.ipc.new_file(sink, _SCHEMA) as writer:
+            writer.write_table(pa.Table.from_pylist(list(rows), schema=_SCHEMA), max_chunksize=1000)
+        return sink.getvalue().to_pybytes()
+
+
+class LakeHarness(SourceHarness):
+    """A lake of one format, the first that is installed. Each append is a commit."""
+
+    lake_format: ClassVar[str | None] = None
+    cannot: ClassVar[Mapping[str, str]] = {
+        "append_bad": "a lake table holds rows alone",
+        "append_open": "a commit is there as a whole",
+        "append_limits": "the suite of formats asks for the values of each type",
+        "add_bucket": "the log of a lake table has one bucket",
+        "secret_options": "a lake in a folder needs no password",
+    }
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._made = 0
+
+    @property
+    def lake(self) -> Lake:
+        """The lake that is read."""
+        name = self.lake_format or min(each.name for each in installed_formats())
+        return Lake(name, str(self.folder / "lake"), {})
+
+    @property
+    def source_options(self) -> Mapping[str, Any]:
+        return {"lake.format": self.lake.format, "lake.warehouse": self.lake.location}
+
+    def listed(self, name: str) -> str:
+        return f"db.{name}"
+
+    def make_table(self, name: str) -> None:
+        if not name.isidentifier() or not name.isascii() or not name.islower():
+            raise ValueError("a lake's tables have names of small letters")
+        self.lake.create(_SCHEMA, self.listed(name))
+
+    def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        rows = [row_of(number) for number in numbers]
+        batch = pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+        self.lake.table(self.listed(name)).publish_arrow([batch])
+        return rows
+
+    def append_many(self, name: str, count: int) -> None:
+        columns = [pa.array(range(count)), pa.nulls(count, pa.string()), pa.nulls(count, pa.float64())]
+        batch = pa.record_batch([*columns, pa.nulls(count, _SCHEMA.field("at").type)], schema=_SCHEMA)
+        self.lake.table(self.listed(name)).publish_arrow([batch])
+
+    def leave_gap(self, name: str) -> None:
+        """A commit without rows."""
+        self.append(name, [])
+
+    def make_again(self, name: str) -> None:
+        self.lake.storage.catalog().drop_table(TablePath.parse(self.listed(name)))
+        self.make_table(name)
+
+    def put_back(self, name: str) -> Callable[[], None]:
+        lake, kept = self.folder / "lake", self.folder / f"kept {name}"
+        shutil.copytree(lake, kept)
+
+        def back() -> None:
+            shutil.rmtree(lake)
+            shutil.copytree(kept, lake)
+
+        return back
+
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        lake = self.folder / "lake"
+        away = lake.with_name("away")
+        lake.rename(away)
+        try:
+            yield
+        finally:
+            if lake.exists():
+                shutil.rmtree(lake)
+            away.rename(lake)

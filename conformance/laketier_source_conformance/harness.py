@@ -1,0 +1,172 @@
+"""What the author of a source writes, so that the suite can fill the system that the source reads.
+
+An entry point of group ``laketier.source_conformance``, named as the source, names a subclass of `SourceHarness`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from laketier.kit.library_errors import ends_the_process
+from laketier.spi import PluginBroken, PluginConflict, PluginNotFound
+
+GROUP = "laketier.source_conformance"
+Row = Mapping[str, Any]
+"""What a reader must see of a row: its columns by their names, as `pyarrow.RecordBatch.to_pylist` gives them."""
+
+
+class SourceHarness(ABC):
+    """One system with tables of its own, made for one test and closed after it. Only `make_table` and `append` are
+    needed. What of the others is not there, the report tells as "not shown", and the verdict is at most partial; what
+    the system can't have, `cannot` says. Whatever a method raises is an error of the harness, never of the source.
+
+    Tables are small, and their rows come one `append` at a time: a row belongs to its number, so that no two rows of a
+    table are equal. The suite calls from one thread."""
+
+    cannot: ClassVar[Mapping[str, str]] = {}
+    """By the name of a method below, why the system can't have it: "a landing zone has no transactions"."""
+    engine_modules: ClassVar[tuple[str, ...]] = ()
+    """Top-level modules, such as a client library, that importing the plugin must not import."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder``: empty, and the test's own."""
+        self.folder = folder
+
+    @property
+    def source_options(self) -> Mapping[str, Any]:
+        """The options of the source, as below ``options:`` in a service file."""
+        return {}
+
+    @property
+    def table_options(self) -> Mapping[str, Any]:
+        """The options of each table, as below ``read:`` in a service file."""
+        return {}
+
+    def listed(self, name: str) -> str:
+        """The name in the source of the table that the suite calls ``name``, where it is another: ``db.orders``."""
+        return name
+
+    @abstractmethod
+    def make_table(self, name: str) -> None:
+        """Make an empty table. Raise ``ValueError`` for a name that the system can't have."""
+
+    @abstractmethod
+    def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        """Append a row for each number, final once this returns, to a table. Return the rows that a reader must see of
+        them, in the order of the numbers. In a table with several buckets, spread them."""
+
+    def append_bad(self, name: str) -> bytes | None:
+        """Append one record that is no row of the table. Return the bytes that `BadRecord.value` must have; None where
+        a bad record has none."""
+        raise NotImplementedError
+
+    def append_limits(self, name: str) -> Sequence[Row]:
+        """Append rows with values at the limits of their types: the smallest and the largest number, nulls, empty and
+        long text, moments far away. Return them as a reader must see them."""
+        raise NotImplementedError
+
+    def append_open(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
+        """Append rows in a transaction that stays open. Return what commits it, and then returns its rows."""
+        raise NotImplementedError
+
+    def append_many(self, name: str, count: int) -> None:
+        """Append so many rows quickly."""
+        raise NotImplementedError
+
+    def add_bucket(self, name: str) -> None:
+        """Give a table one more bucket. Of the rows that are appended next, at least one goes into it."""
+        raise NotImplementedError
+
+    def leave_gap(self, name: str) -> None:
+        """Use up some offsets at the end of a bucket without a record that a reader sees, as an aborted transaction
+        does."""
+        raise NotImplementedError
+
+    def expire(self, name: str) -> None:
+        """Take the oldest records away, as the system does when their time is over: some of those that were appended
+        before, and not all of them."""
+        raise NotImplementedError
+
+    def make_again(self, name: str) -> None:
+        """Drop a table, and make one of the same name, empty."""
+        raise NotImplementedError
+
+    def rename_column(self, name: str) -> tuple[str, str]:
+        """Rename a column of a table, in a system that tells of it. Return its former name and its new one."""
+        raise NotImplementedError
+
+    def put_back(self, name: str) -> Callable[[], None]:
+        """Take a backup of a table as it is now. Return what puts it back, as a person does after a disaster."""
+        raise NotImplementedError
+
+    def files(self, name: str) -> Sequence[Path]:
+        """The files that hold the records of a table now, each of which has some. The suite removes and cuts them."""
+        raise NotImplementedError
+
+    def cut_off(self) -> AbstractContextManager[None]:
+        """For as long as the block, the system answers nobody. Afterwards it holds what it held."""
+        raise NotImplementedError
+
+    def secret_options(self) -> Mapping[str, Any]:
+        """`source_options`, with ``{secret}`` in place of each password. Only made, never connected with."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End what was begun: the test is over."""
+        return
+
+
+MEMBERS = tuple(name for name in vars(SourceHarness) if not name.startswith("_"))
+
+
+def harness_of(name: str, place: str | None = None) -> type[SourceHarness]:
+    """The author's harness; ``place`` is a module and a class in it, for another one than the entry point's.
+
+    Raises `PluginNotFound`, `PluginConflict` for two, and `PluginBroken` for one that can't be used."""
+    named = importlib.metadata.EntryPoint(name, place, GROUP) if place else None
+    offered = [named] if named else importlib.metadata.entry_points(group=GROUP, name=name)
+    offers = {entry.value: entry for entry in offered}
+    if not offers:
+        raise PluginNotFound(
+            f"there is no harness for the source {name!r}",
+            why=f"no installed distribution has an entry point {name!r} of group {GROUP}",
+            fix=f'Write a laketier_source_conformance.harness.SourceHarness, name it below [project.entry-points."'
+            f'{GROUP}"] in pyproject.toml, and install it again.',
+        )
+    if len(offers) > 1:
+        both = " and ".join(sorted(offers))
+        raise PluginConflict(f"two harnesses are offered for the source {name!r}: {both}", fix="Uninstall one of them.")
+    ((place, entry),) = offers.items()
+    what = f"the harness of the source {name!r} can't be used"
+    try:
+        found = entry.load()
+    except BaseException as error:  # whatever the import of a module may raise
+        if ends_the_process(error):
+            raise
+        raise PluginBroken(
+            what,
+            where=place,
+            why=f"{type(error).__name__}: {error}",
+            fix=f'Mend the entry point of group "{GROUP}", or what it names, and install it again.',
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, SourceHarness)):
+        raise PluginBroken(
+            what, where=place, why=f"{found!r} is no subclass of SourceHarness", fix="Derive it from it."
+        )
+    for member in vars(found):
+        near = difflib.get_close_matches(member, MEMBERS, n=1, cutoff=0.8)
+        if near and member not in MEMBERS and not member.startswith("_"):
+            why = f"nothing would ever call its member {member!r}"
+            raise PluginBroken(what, where=place, why=why, fix=f"Call it {near[0]!r}, or give it a name less alike.")
+    unknown = sorted(set(found.cannot) - set(MEMBERS))
+    if unknown:
+        raise PluginBroken(
+            what, where=place, why=f"`cannot` has {unknown}, which are no members", fix="Name methods of SourceHarness."
+        )
+    return found

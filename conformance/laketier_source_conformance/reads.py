@@ -1,0 +1,77 @@
+"""Reads of a log, as the tasks of a round make them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, TableLog
+from laketier_source_conformance.harness import Row
+
+
+@dataclass
+class Read:
+    """What a read gave. ``batches`` are those that it gave, all kept until its end; ``bad`` the records that are no
+    rows."""
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    bad: list[BadRecord] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows, in the order of the read."""
+        return [row for batch in self.batches for row in batch.to_pylist()]
+
+
+def first_of(bounds: BucketBounds) -> int:
+    """Where a new reader of the log begins."""
+    return bounds.earliest if bounds.initial is None else bounds.initial
+
+
+def is_served_from_a_snapshot(bounds: BucketBounds) -> bool:
+    """Whether the first range of a bucket has rows in no order that offsets tell."""
+    return bounds.initial is not None
+
+
+def whole(bounds: Mapping[str, BucketBounds]) -> LogRange:
+    """All that a new reader reads."""
+    return between(
+        {bucket: first_of(each) for bucket, each in bounds.items()},
+        {bucket: each.latest for bucket, each in bounds.items()},
+    )
+
+
+def between(start: Mapping[str, int], end: Mapping[str, int]) -> LogRange:
+    """A range of the buckets of ``end``."""
+    return LogRange(LogOffsets({bucket: start.get(bucket, 0) for bucket in end}), LogOffsets(end))
+
+
+def latest(bounds: Mapping[str, BucketBounds]) -> dict[str, int]:
+    """Where each bucket ends."""
+    return {bucket: each.latest for bucket, each in bounds.items()}
+
+
+def carried(log: TableLog) -> TableLog:
+    """The log as a task gets it: out of a pickle."""
+    found: TableLog = pickle.loads(pickle.dumps(log))  # noqa: S301 - our own bytes
+    return found
+
+
+def read_splits(log: TableLog, splits: Iterable[LogSplit], columns: Sequence[str] | None = None) -> Read:
+    """Read splits of a plan, one after the other."""
+    read = Read()
+    for split in splits:
+        read.batches += log.read(split, columns=columns, on_bad_record=read.bad.append)
+    return read
+
+
+def read_range(log: TableLog, wanted: LogRange | None = None, task: Callable[[TableLog], Any] = carried) -> Read:
+    """Plan a range, all of the log by default, and read it as tasks do: each with a log out of a pickle."""
+    wanted = whole(log.bounds()) if wanted is None else wanted
+    if wanted.is_empty:
+        return Read()
+    return read_splits(task(log), log.plan(wanted))

@@ -1,0 +1,148 @@
+"""Offsets: they only grow, and each stays that of its record."""
+
+from __future__ import annotations
+
+import time
+
+from laketier.spi import LogOffsets, LogRange
+from laketier_conformance.expect import expect
+from laketier_source_conformance.reads import between, first_of, is_served_from_a_snapshot, latest, read_range, whole
+from laketier_source_conformance.system import Table, ordered, text_of
+
+_A_DAY = 24 * 3600 * 1000
+_LONG_AGO = 946_684_800_000
+"""The year 2000, in ms."""
+
+
+def test_an_empty_table_has_nothing_to_read(table: Table) -> None:
+    expect(read_range(table.log()).rows, [], "an empty table is read")
+
+
+def test_an_empty_range_has_no_splits(table: Table) -> None:
+    log = table.log()
+    expect(list(log.plan(LogRange(LogOffsets({}), LogOffsets({})))), [], "a range without buckets is planned")
+    table.append()
+    log = table.log()
+    ends = latest(log.bounds())
+    expect(list(log.plan(between(ends, ends))), [], "a range that ends where it begins is planned")
+
+
+def test_offsets_grow_with_the_log(table: Table) -> None:
+    log = table.log()
+    ends: dict[str, int] = {}
+    for _ in range(3):
+        table.append()
+        bounds = log.bounds()
+        for bucket, end in ends.items():
+            assert bucket in bounds, f"rows were appended, and `bounds` has bucket {bucket!r} no more: {bounds}"
+            assert bounds[bucket].latest >= end, (
+                f"rows were appended, and the latest offset of bucket {bucket!r} went back from {end} to "
+                f"{bounds[bucket].latest}"
+            )
+        assert latest(bounds) != ends, f"rows were appended, and `bounds` is what it was: {bounds}"
+        ends = latest(bounds)
+
+
+def test_bounds_stay_while_nothing_is_appended(table: Table) -> None:
+    table.append()
+    log = table.log()
+    before = log.bounds()
+    expect(log.bounds(), before, "`bounds` is asked for once more, and nothing was appended")
+    expect(table.log().bounds(), before, "`bounds` of a log that was opened anew, and nothing was appended")
+
+
+def test_the_earliest_offset_stays_while_nothing_expires(table: Table) -> None:
+    table.append()
+    log = table.log()
+    before = log.bounds()
+    table.append()
+    after = log.bounds()
+    for bucket, each in before.items():
+        expect(after[bucket].earliest, each.earliest, f"the earliest offset of bucket {bucket!r} after an append")
+        expect(first_of(after[bucket]), first_of(each), f"where bucket {bucket!r} is begun, after an append")
+
+
+def test_each_append_is_a_range_of_its_own(table: Table) -> None:
+    log = table.log()
+    table.append(1)
+    start = {bucket: first_of(each) for bucket, each in log.bounds().items()}
+    expect(ordered(read_range(log).rows), ordered(table.rows), "a log is read whose bounds were asked for")
+    start = latest(log.bounds())
+    for count in (1, 4, 7):
+        rows = table.append(count)
+        end = latest(log.bounds())
+        table.expect_rows(
+            read_range(log, between(start, end)).rows,
+            f"the range between the bounds before and after {count} rows were appended has these rows",
+            rows,
+        )
+        start = end
+
+
+def test_rows_of_one_bucket_come_in_the_order_of_their_append(table: Table) -> None:
+    for _ in range(3):
+        table.append(4)
+    log = table.log()
+    bounds = log.bounds()
+    if len(bounds) == 1 and not is_served_from_a_snapshot(next(iter(bounds.values()))):
+        expect(list(map(text_of, read_range(log).rows)), list(map(text_of, table.rows)), "rows come in their order")
+
+
+def test_the_time_of_the_newest_record_is_in_milliseconds(table: Table) -> None:
+    table.append()
+    now = int(time.time() * 1000)
+    for bucket, each in table.log().bounds().items():
+        if each.latest_at is not None:
+            assert _LONG_AGO < each.latest_at < now + _A_DAY, (
+                f"`latest_at` of bucket {bucket!r} is in ms since 1970: expected about {now}, found {each.latest_at}"
+            )
+
+
+def test_rows_of_an_open_transaction_are_not_there_yet(table: Table) -> None:
+    table.append(3)
+    log = table.log()
+    commit = table.ask("append_open", table.numbers(4))
+    log.bounds()
+    found = read_range(log, whole(table.log().bounds()))
+    table.expect_rows(found.rows, "a log is read while a transaction with four rows is open")
+    before = latest(log.bounds())
+    table.rows += commit()
+    more = table.append(2)
+    rows = read_range(log, between(before, latest(log.bounds()))).rows
+    missing = [row for row in ordered(table.rows[3:]) if row not in ordered(rows)]
+    assert not missing, f"a transaction was committed after the bounds before it were read to: lost are {missing[:3]}"
+    expect(len(rows), 4 + len(more), "rows of the range after a transaction that was open")
+    table.expect_rows(read_range(table.log()).rows, "a log is read after a transaction was committed")
+
+
+def test_a_bucket_may_come_later(table: Table) -> None:
+    table.append(3)
+    log = table.log()
+    before = latest(log.bounds())
+    table.ask("add_bucket")
+    rows = table.append(6)
+    after = log.bounds()
+    added = set(after) - set(before)
+    assert added, (
+        f"a bucket was added, and rows appended to it: `bounds` of the same log still has only {sorted(before)}"
+    )
+    for bucket in added:
+        expect(first_of(after[bucket]), 0, f"where a bucket that came later begins ({bucket!r})")
+    expect(set(before) - set(after), set(), "the buckets that are gone after one was added")
+    table.expect_rows(read_range(log, between(before, latest(after))).rows, "what came after a bucket was added", rows)
+    table.expect_rows(read_range(table.log()).rows, "a log is read that has one more bucket")
+
+
+def test_offsets_that_no_reader_sees_are_passed_over(table: Table) -> None:
+    table.append(3)
+    before = latest(table.log().bounds())
+    table.ask("leave_gap")
+    log = table.log()
+    table.expect_rows(read_range(log).rows, "a log is read that ends with offsets without records")
+    end = latest(log.bounds())
+    expect(read_range(log, between(before, end)).rows, [], "a range of offsets without records is read")
+    rows = table.append(3)
+    table.expect_rows(
+        read_range(log, between(end, latest(log.bounds()))).rows, "what came after offsets without records", rows
+    )
+    table.expect_rows(read_range(table.log()).rows, "a log is read that has offsets without records")

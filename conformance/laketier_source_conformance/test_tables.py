@@ -1,0 +1,102 @@
+"""The tables of a source: their names, and what is told of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from laketier.spi import ConfigError, TableNotFound
+from laketier_conformance.expect import expect, refused
+from laketier_source_conformance.reads import read_range
+from laketier_source_conformance.system import ORIGIN, CannotBe, System, Table
+
+_ALIKE = ("orders", "orders2", "Orders", "order s", "orders.eu", "größe")
+
+
+def test_tables_are_listed(system: System) -> None:
+    made = [system.table(name).listed for name in ("b", "a")]
+    found = system.source().list_tables()
+    expect(found, sorted(found), "`list_tables` gives names in order")
+    expect(len(set(found)), len(found), "`list_tables` gives each name once")
+    assert set(made) <= set(found), f"`list_tables` leaves out a table: expected {made}, found {found}"
+
+
+def test_each_listed_table_opens(system: System) -> None:
+    for name in ("b", "a"):
+        system.table(name).append(1)
+    source = system.source()
+    for name in source.list_tables():
+        log = source.open(name, system.harness.table_options)
+        system.closes(log)
+        expect(log.table.name, name, "the table of a log has the name by which it was opened")
+
+
+def test_a_table_that_is_made_later_is_listed_by_the_same_source(system: System) -> None:
+    system.table("a")
+    source = system.source()
+    source.list_tables()
+    system.table("b").append(1)
+    found = source.list_tables()
+    assert system.harness.listed("b") in found, f"a table was made after a source was opened: found {found}"
+
+
+@pytest.mark.parametrize("name", ["nowhere", "t2", "T", "t ", "t/", "../t", "", "."])
+def test_an_unknown_table_is_not_found(system: System, table: Table, name: str) -> None:
+    table.append(1)
+    with refused((TableNotFound, ConfigError), f"a source without a table {name!r} opens it"):
+        system.source().open(system.harness.listed(name), system.harness.table_options)
+
+
+@pytest.mark.parametrize("name", _ALIKE[1:])
+def test_tables_of_names_alike_have_their_own_rows(system: System, name: str) -> None:
+    first = system.table(_ALIKE[0])
+    try:
+        second = system.table(name)
+    except ValueError as error:
+        raise CannotBe(f"a table {name!r}: {error}") from error
+    first.append(3)
+    second.append(4)
+    first.expect_rows(read_range(first.log()).rows, f"a table is read beside one named {name!r}")
+    second.expect_rows(read_range(second.log()).rows, f"a table {name!r} is read beside one named {_ALIKE[0]!r}")
+
+
+def test_a_table_is_the_same_whoever_opens_it(table: Table) -> None:
+    before = table.log().table
+    table.append()
+    after = table.log().table
+    expect(after.table_id, before.table_id, "`table_id` after rows were appended")
+    expect(after.schema, before.schema, "the columns of a table after rows were appended")
+    expect(after, before, "`TableLog.table` after rows were appended")
+
+
+def test_rows_have_the_columns_of_the_table(table: Table) -> None:
+    rows = table.append(2)
+    expect(set(table.log().table.schema.names), set(rows[0]), "the columns of a table are those of its rows")
+
+
+def test_tables_have_identities_of_their_own(system: System) -> None:
+    ids = {name: system.table(name).log().table.table_id for name in ("a", "b")}
+    assert ids["a"] != ids["b"], f"two tables have the same `table_id`: {ids['a']!r}"
+
+
+def test_an_unknown_option_is_refused(system: System, table: Table) -> None:
+    table.append(1)
+    source = system.source()
+    with refused(ConfigError, "a table is opened with an option that the source has not"):
+        source.open(table.listed, {**system.harness.table_options, "no-such-option": "1"})
+    with refused(ConfigError, "a source is opened with an option that it has not"):
+        _opened(system)
+
+
+def _opened(system: System) -> None:
+    from laketier.registry import open_log_source
+
+    options = {**system.harness.source_options, "no-such-option": "1"}
+    open_log_source(system.kind, options, name="tested", origin=ORIGIN).close()
+
+
+def test_a_log_keeps_the_table_that_it_was_opened_with(table: Table) -> None:
+    log = table.log()
+    before = log.log.table
+    table.append()
+    log.bounds()
+    expect(log.log.table, before, "`TableLog.table` is the table as it was when the log was opened")

@@ -1,0 +1,105 @@
+"""Fills folders of JSON lines, so that laketier's suite of sources can prove the plugin."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from laketier.kit.looks import names_in
+from laketier_source_conformance.harness import Row, SourceHarness
+
+
+class LinesHarness(SourceHarness):
+    """Tables in a folder of the test's own."""
+
+    cannot: ClassVar[Mapping[str, str]] = {
+        "append_open": "a line is there once it has its end",
+        "leave_gap": "each line has the offset after the one before",
+        "put_back": "lines have no history",
+        "secret_options": "a folder needs no password",
+    }
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.root = folder / "logs"
+        self.root.mkdir()
+
+    @property
+    def source_options(self) -> Mapping[str, Any]:
+        return {"path": str(self.root)}
+
+    def make_table(self, name: str) -> None:
+        columns = {"id": "int64", "text": "string", "score": "float64"}
+        (self.root / name).mkdir()
+        (self.root / name / "0.jsonl").touch()
+        self._describe(name, {"id": uuid.uuid4().hex, "columns": columns})
+
+    def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        rows = [{"id": number, "text": f"row {number}", "score": number / 4} for number in numbers]
+        self._write(name, rows)
+        return rows
+
+    def append_bad(self, name: str) -> bytes | None:
+        line = b'{"id": "no number"}'
+        with min(self.files(name, empty=True)).open("ab") as file:
+            file.write(line + b"\n")
+        return line
+
+    def append_limits(self, name: str) -> Sequence[Row]:
+        rows = [
+            {"id": 2**63 - 1, "text": "", "score": 1.7976931348623157e308},
+            {"id": -(2**63), "text": "ü\u2028\u0000\n" * 5000, "score": 5e-324},
+            {"id": None, "text": None, "score": None},
+        ]
+        self._write(name, rows)
+        return rows
+
+    def append_many(self, name: str, count: int) -> None:
+        with (self.root / name / "0.jsonl").open("a") as file:
+            file.writelines(f'{{"id": {number}, "text": "row {number}", "score": 0.5}}\n' for number in range(count))
+
+    def add_bucket(self, name: str) -> None:
+        (self.root / name / f"{len(self.files(name, empty=True))}.jsonl").touch()
+
+    def expire(self, name: str) -> None:
+        described = json.loads((self.root / name / "table.json").read_text())
+        self._describe(name, {**described, "expired": {"0": 2}})
+
+    def make_again(self, name: str) -> None:
+        shutil.rmtree(self.root / name)
+        self.make_table(name)
+
+    def rename_column(self, name: str) -> tuple[str, str]:
+        described = json.loads((self.root / name / "table.json").read_text())
+        columns = {"words" if column == "text" else column: kind for column, kind in described["columns"].items()}
+        self._describe(name, {**described, "columns": columns, "former_names": {"words": ["text"]}})
+        return "text", "words"
+
+    def files(self, name: str, empty: bool = False) -> Sequence[Path]:
+        folder = self.root / name
+        found = sorted(folder / each for each in names_in(folder) if each.endswith(".jsonl"))
+        return [path for path in found if empty or path.stat().st_size]
+
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        away = self.root.with_name("away")
+        self.root.rename(away)
+        try:
+            yield
+        finally:
+            away.rename(self.root)
+
+    def _write(self, name: str, rows: Sequence[Row]) -> None:
+        """In turns to each bucket."""
+        files = self.files(name, empty=True)
+        for at, row in enumerate(rows):
+            with files[at % len(files)].open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+    def _describe(self, name: str, document: Mapping[str, Any]) -> None:
+        (self.root / name / "table.json").write_text(json.dumps(document))
