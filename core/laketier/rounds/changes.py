@@ -211,6 +211,22 @@ def refused_changes(batch: pa.RecordBatch, key: Sequence[str], change_column: st
     return found
 
 
+def upserted_rows(
+    batch: pa.RecordBatch, schema: pa.Schema, key: Sequence[str], change_column: str | None
+) -> tuple[npt.NDArray[np.int64], pa.RecordBatch]:
+    """The changes of ``batch`` that set a row: their places, and these rows as `LatestChanges.rows` would give them.
+    Raises `IncompatibleData` for rows that do not fit."""
+    kept = np.ones(batch.num_rows, bool)
+    kept[list(refused_changes(batch, key, change_column))] = False
+    if change_column is not None and change_column in batch.schema.names:
+        kinds = _as_text(batch.column(change_column), change_column)
+        kept &= pc.is_in(kinds, value_set=pa.array(UPSERTS)).to_numpy(zero_copy_only=False)
+    fields = [field for field in schema if field.name != change_column]
+    relaxed = pa.schema([field.with_nullable(True) for field in fields])
+    rows = conform(only(batch, pa.array(kept)).select([field.name for field in fields]), relaxed)
+    return np.flatnonzero(kept), pa.RecordBatch.from_arrays(rows.columns, schema=pa.schema(fields))
+
+
 def _no_change(name: str, value: str | None) -> str:
     return f"column {name!r} has {'null' if value is None else repr(value)}, which is no change type"
 

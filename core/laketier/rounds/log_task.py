@@ -19,10 +19,11 @@ from laketier.dead_letters.staging import DeadLetterStaging
 from laketier.kit.library_errors import as_told
 from laketier.rounds.splits import weight_of
 from laketier.rounds.told_changes import without_refused
-from laketier.rounds.unstorable import fails_on, storable_rows
+from laketier.rounds.unstorable import fails_on, shared_refusal, storable_rows, unstorable_changes
 from laketier.rounds.upsert import Merge
 from laketier.spi import (
     BadRecord,
+    FindUnstorable,
     LaketierError,
     LakeTieringFactory,
     LogOffsets,
@@ -144,8 +145,8 @@ def _run(task: LogTask) -> LogAnswer:
     try:
         return _staged(task)
     except UnstorableRows as refused:
-        if task.merge is not None:
-            raise
+        if task.merge is not None and not task.merge.takes_whole_records:
+            raise shared_refusal(refused) from refused
         return _staged(task, refused)
 
 
@@ -182,10 +183,17 @@ def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:
 
 
 def _batches(task: LogTask, bad: _BadRecords) -> Iterator[pa.RecordBatch]:
-    trial = None if bad.refused is None else Trial(task.factory, task.attempts_after, task.index)
+    find = None if bad.refused is None else _find_unstorable(task)
     for split in task.splits:
-        if trial is not None:
-            yield from storable_rows(task.log, split, trial.unstorable, bad.handler())
-            continue
-        rows = task.log.read(split, on_bad_record=bad.handler())
+        if find is None:
+            rows = task.log.read(split, on_bad_record=bad.handler())
+        else:
+            rows = storable_rows(task.log, split, find, bad.handler())
         yield from rows if task.merge is None else without_refused(rows, split, task.merge, bad.handler())
+
+
+def _find_unstorable(task: LogTask) -> FindUnstorable:
+    if task.merge is None:
+        return Trial(task.factory, task.attempts_after, task.index).unstorable
+    trial = Trial(task.factory, task.attempts_after, task.index, WriteMode.UPSERT)
+    return unstorable_changes(task.merge, trial.unstorable)

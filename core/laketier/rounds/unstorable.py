@@ -6,13 +6,15 @@ over without their offsets; such a row is told at the last offset of its split, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from laketier.kit.views import only
+from laketier.rounds.changes import upserted_rows
 from laketier.rounds.told_changes import row_text
+from laketier.rounds.upsert import Merge
 from laketier.spi import (
     BadRecord,
     FeatureNotSupported,
@@ -32,6 +34,17 @@ def storable_rows(
         return log.read_storable(split, find_unstorable, on_bad_record=on_bad_record)
     except FeatureNotSupported:
         return _told_by_row(log.read(split, on_bad_record=on_bad_record), split, find_unstorable, on_bad_record)
+
+
+def unstorable_changes(merge: Merge, find_unstorable: FindUnstorable) -> FindUnstorable:
+    """``find_unstorable`` for the changes that ``merge`` takes: of those only that set a row, as the others store none.
+    What is left out changes nothing: the key keeps what it had before, until its next change."""
+
+    def find(batch: pa.RecordBatch) -> Mapping[int, str]:
+        places, rows = upserted_rows(batch, merge.rows, merge.key, merge.change_column)
+        return {int(places[at]): why for at, why in find_unstorable(rows).items()}
+
+    return find
 
 
 def _told_by_row(
@@ -63,3 +76,15 @@ def fails_on(refused: UnstorableRows) -> OnBadRecord:
         ) from refused
 
     return fail
+
+
+def shared_refusal(refused: UnstorableRows) -> UnstorableRows:
+    """Of a task that merges a part of what it reads. The other tasks of its round, which wrote the rest of the same
+    records, can't leave out what this one would."""
+    return UnstorableRows(
+        refused.what,
+        where=refused.where,
+        why=refused.why,
+        fix=f"{refused.fix or 'Correct the record at its source.'} Or, with on-bad-record dead-letter or drop, set "
+        "max-offsets-per-round so low (100000) that one task merges a round: only that can take it aside.",
+    )

@@ -90,6 +90,12 @@ class Merge:
     share: BucketShare | None = None
     counts_bad: bool = True
 
+    @property
+    def takes_whole_records(self) -> bool:
+        """Whether all rows of the records that the task reads are its own. A record that is left out for one of its
+        rows would else be left out by one task, and merged in part by another."""
+        return self.share is None or self.share.alone
+
     def merged(self, changes: Iterator[pa.RecordBatch], replaced: list[str]) -> Iterator[pa.RecordBatch]:
         """The rows to write, for ``changes`` in the order of their log; the files that they take the place of are put
         into ``replaced`` meanwhile. Holds the newest change of each key, and the keys of one split. Executor."""

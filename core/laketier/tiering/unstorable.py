@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.spi import LakeTieringFactory, UnstorableRows, WriterInitContext, new_attempt_id
+from laketier.spi import LakeTieringFactory, UnstorableRows, WriteMode, WriterInitContext, new_attempt_id
 
 Refusal = Callable[[int, int], UnstorableRows | None]
 """Tries the items from one place to another, exclusive. Returns why they were refused, None when they were not."""
@@ -26,15 +26,18 @@ class _Tried(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """Finds what writers of ``factory`` refuse. ``attempts_after``: see `new_attempt_id`. Executor, and driver."""
+    """Finds what writers of ``factory`` refuse. ``attempts_after``: see `new_attempt_id`. ``mode``: of the round.
+    Executor, and driver."""
 
     factory: LakeTieringFactory[Any]
     attempts_after: int = 0
     split_index: int = 0
+    mode: WriteMode = WriteMode.APPEND
 
     def store(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Store rows, and delete them again. Raises as a writer does."""
-        context = WriterInitContext(attempt=new_attempt_id(self.attempts_after), split_index=self.split_index)
+        attempt = new_attempt_id(self.attempts_after)
+        context = WriterInitContext(attempt=attempt, split_index=self.split_index, mode=self.mode)
         with suppress(_Tried), naming_storage_errors("rows were tried"), self.factory.create_writer(context) as writer:
             for batch in batches:
                 writer.write(batch)
