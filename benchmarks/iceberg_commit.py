@@ -38,10 +38,11 @@ def commits(warehouse: Path, epochs: int, *, expire: bool, keep: int) -> list[tu
     storage = IcebergStorage(LakeStorageConfig(str(warehouse), IcebergOptions(expire_in_commit=expire)))
     properties = {"history.expire.max-snapshot-age-ms": "0", "history.expire.min-snapshots-to-keep": str(keep)}
     wanted = TableDescriptor(pa.schema([("id", pa.int64()), ("s", pa.string())]), properties=properties)
-    info = storage.catalog().create_table(TablePath("db", "t"), wanted)
-    factory = storage.tiering_factory(info)
+    catalog, path = storage.catalog(), TablePath("db", "t")
+    catalog.create_table(path, wanted)
     times = []
     for epoch in range(epochs):
+        factory = storage.tiering_factory(catalog.load_table(path))
         writer = factory.create_writer(WriterInitContext(new_attempt_id()))
         writer.write(pa.record_batch({"id": [epoch], "s": ["x"]}))
         result = writer.complete()

@@ -46,17 +46,17 @@ def run(epochs: int, work: Path, say: Callable[[str], None]) -> Section:
 class _Table:
     def __init__(self, home: Path, fold: int) -> None:
         options = {**lakes.options("localfile", home), "lake.localfile.fold-files": str(fold)}
-        lake = open_lake(configure(options))
-        info = lake.storage.catalog().create_table(lake.config.table, TableDescriptor(SCHEMA))
+        self._lake = open_lake(configure(options))
+        info = self._lake.storage.catalog().create_table(self._lake.config.table, TableDescriptor(SCHEMA))
         self._location = Path(info.location)
-        self._factory = lake.storage.tiering_factory(info)
         self._commits: list[Sample] = []
         self._written = 0
 
     def round(self, epoch: int) -> None:
         """One epoch."""
-        tiering = TieringRound(self._factory, token=Token(pipeline="bench", run="bench", epoch=epoch))
-        message = write_task(self._factory, [batch(epoch * ROWS, ROWS)])
+        factory = self._lake.tiering_factory(self._lake.load_table())
+        tiering = TieringRound(factory, token=Token(pipeline="bench", run="bench", epoch=epoch))
+        message = write_task(factory, [batch(epoch * ROWS, ROWS)])
         started = Sample(time.perf_counter(), time.process_time())
         if tiering.begin() is not Decision.PROCEED:
             raise AssertionError(f"epoch {epoch} is in the table already")

@@ -98,7 +98,8 @@ class LakeStorage(ABC):
 
     @abstractmethod
     def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
-        """Make the factory for rounds into a table. Does not load the table where ``table`` has a handle.
+        """Make the factory for rounds into a table. Does not load the table where ``table`` has a handle. Keep none for
+        many rounds: a commit looks through all commits since ``table`` was loaded (`WriteResult.after`).
 
         Args:
             table: The table, as loaded just now.
