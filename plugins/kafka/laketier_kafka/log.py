@@ -17,6 +17,7 @@ from laketier.spi import (
     ConfigError,
     FeatureNotSupported,
     FindUnstorable,
+    LogOffsets,
     LogRange,
     LogSplit,
     LogTable,
@@ -28,6 +29,7 @@ from laketier.spi import (
 from laketier.spi.log import OnBadRecord
 from laketier_kafka.cluster import Asked, Cluster, OffsetAt, Topic
 from laketier_kafka.columns import StoredMessage, record_column, timestamp_of, unfit, with_record_columns
+from laketier_kafka.last_records import stamp_of
 from laketier_kafka.options import IsolationLevel, KafkaTableOptions, Tombstones
 from laketier_kafka.records import RecordRange, expired, read_records
 
@@ -68,6 +70,13 @@ class KafkaLog(TableLog):
             str(partition): _bounds(earliest[partition].offset, latest[partition].offset, newest[partition])
             for partition in partitions
         }
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        """See `TableLog.stamp`: of the last record of each partition. It tells a topic that lost its newest records, or
+        was made again on brokers without ids of topics, and has grown since. None where one of these records is not
+        there any more, and where a transaction's marker comes last."""
+        ends = {int(bucket): end for bucket, end in position.items() if end > 0}
+        return stamp_of(self._cluster.connection, self._topic.name, ends, self._options.isolation_level)
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """See `TableLog.plan`. Raises `TableChanged` when the topic was made again, and `StorageError` for a range

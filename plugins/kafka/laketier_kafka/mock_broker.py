@@ -16,14 +16,20 @@ from types import TracebackType
 from typing import Any
 
 _PRODUCER = 0
+_NO_IDS = "--no-topic-ids"
 
 
 class KafkaBroker:
     """Starts one and tells it what to do. It ends with its starter, as its input then ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, topic_ids: bool = True) -> None:
+        """``topic_ids``: False for a broker of whose topics nobody can ask the ids, as of Kafka before 2.8."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [sys.executable, "-m", __name__, *([] if topic_ids else [_NO_IDS])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
         )
         assert self._process.stdout is not None
         self.bootstrap = self._process.stdout.readline().strip()
@@ -79,7 +85,7 @@ class KafkaBroker:
 class _Mock:
     """The mock's C interface, in the library that the Python client brings along."""
 
-    def __init__(self) -> None:
+    def __init__(self, topic_ids: bool) -> None:
         self._library = _librdkafka()
         self._call("rd_kafka_conf_new", ctypes.c_void_p)
         settings = ctypes.c_void_p(self._library.rd_kafka_conf_new())
@@ -93,7 +99,7 @@ class _Mock:
         self._call("rd_kafka_mock_cluster_bootstraps", ctypes.c_char_p)
         self.bootstrap = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
         # Without a controller nobody can ask for a topic's id.
-        self._library.rd_kafka_mock_set_controller_id(self._cluster, 1)
+        self._library.rd_kafka_mock_set_controller_id(self._cluster, 1 if topic_ids else -1)
 
     def obey(self, command: str) -> int:
         """0, or the library's error code."""
@@ -134,7 +140,7 @@ def _say(line: str) -> None:
 
 def main() -> None:
     """Serve until the input ends."""
-    mock = _Mock()
+    mock = _Mock(_NO_IDS not in sys.argv)
     _say(mock.bootstrap)
     for line in sys.stdin:
         _say(str(mock.obey(line)))

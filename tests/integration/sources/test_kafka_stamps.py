@@ -1,0 +1,86 @@
+"""A topic that lost its newest records, or was made again, gives their offsets to other records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_logs import json_options, produce, source_at
+from laketier.config import LakeConfig
+from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
+from laketier.rounds.log_engine import LocalEngine
+from laketier.spi import LogOffsets, OffsetsRewritten, StorageError, TableChanged
+from laketier_kafka.mock_broker import KafkaBroker
+from laketier_verification.lakes import ids, lake_at
+
+
+@pytest.fixture
+def nameless() -> Iterator[KafkaBroker]:
+    """A broker that tells no ids of topics: another topic of a name looks like one that lost its records."""
+    with KafkaBroker(topic_ids=False) as broker:
+        yield broker
+
+
+def value(number: int) -> bytes:
+    return b'{"id":%d}' % number
+
+
+def round_of(broker: KafkaBroker, config: LakeConfig, engine: LocalEngine) -> LogRoundResult:
+    log = source_at(broker.bootstrap).open("t", json_options(id="int64"))
+    made = LogRound(log, config, LogRoundSettings())
+    return made.finish(engine.run(made.plan()))
+
+
+def test_a_topic_that_lost_records_and_grew_again_stops_its_table(
+    nameless: KafkaBroker, tmp_path: Path, engine: LocalEngine
+) -> None:
+    lake = lake_at(tmp_path, "localfile", "db.t", lake__pipeline="tests.events.t")
+    nameless.create_topic("t", 2)
+    produce(nameless.bootstrap, "t", map(value, range(3)))
+    round_of(nameless, lake.config, engine)
+    produce(nameless.bootstrap, "t", map(value, range(3, 5)))
+    produce(nameless.bootstrap, "t", map(value, range(5, 7)), partition=1)
+    round_of(nameless, lake.config, engine)
+    assert ids(lake) == list(range(7)), "the log has the history that was read"
+    nameless.delete_topic("t")
+    nameless.create_topic("t", 2)
+    produce(nameless.bootstrap, "t", map(value, range(3)))
+    with pytest.raises(TableChanged, match="lost its newest records"):
+        round_of(nameless, lake.config, engine)
+    produce(nameless.bootstrap, "t", map(value, range(10, 16)))
+    produce(nameless.bootstrap, "t", map(value, range(20, 23)), partition=1)
+    with pytest.raises(OffsetsRewritten, match="other records before"):
+        round_of(nameless, lake.config, engine)
+    assert ids(lake) == list(range(7))
+
+
+def test_a_stamp_is_of_the_last_record_of_each_partition(broker: KafkaBroker, topic: str) -> None:
+    for partition in range(2):
+        produce(broker.bootstrap, topic, [{"value": value(number), "key": b"k"} for number in range(4)], partition)
+
+    def stamp(**offsets: int) -> str | None:
+        log = source_at(broker.bootstrap).open(topic, json_options(id="int64"))
+        return log.stamp(LogOffsets({name.removeprefix("p"): offset for name, offset in offsets.items()}))
+
+    assert stamp(p0=0, p1=0) is None, "nothing was read"
+    found = [stamp(p0=first, p1=second) for first in range(5) for second in range(5)][1:]
+    assert None not in found
+    assert len(set(found)) == len(found)
+    produce(broker.bootstrap, topic, [value(9)])
+    assert stamp(p0=4, p1=4) == found[-1], "it stays as the log grows"
+    assert stamp(p0=9, p1=4) is None, "the log ends before"
+    broker.delete_records(topic, 0, 3)
+    assert stamp(p0=4, p1=4) == found[-1]
+    assert stamp(p0=3, p1=4) is None, "that part has expired"
+
+
+def test_a_broker_that_is_away_is_told_when_a_stamp_is_wanted() -> None:
+    with KafkaBroker() as broker:
+        broker.create_topic("t", 1)
+        produce(broker.bootstrap, "t", [value(1)])
+        log = source_at(broker.bootstrap, **{"timeout-seconds": 1}).open("t", json_options(id="int64"))
+        broker.down()
+        with pytest.raises(StorageError, match="the records before a position were looked up"):
+            log.stamp(LogOffsets({"0": 1}))
