@@ -11,8 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
+from laketier.registry import configure
+from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spark.failures import cause_of
 from laketier.spi import ConfigError, Gap, IncompatibleTable, LaketierError, UnsupportedType
+from laketier.tiering import RoundOutcome
 from spark_lake import Landing, Target
 
 
@@ -161,6 +164,23 @@ def test_types_that_spark_cannot_give(spark: SparkSession, target: Target) -> No
     error = refused(months, target)
     assert isinstance(error, UnsupportedType)
     assert "'months'" in str(error)
+
+
+def test_a_batch_that_is_there_says_that_its_rows_were_not_looked_at(
+    spark: SparkSession, target: Target, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rows that came to the input since are missing, and nothing told so."""
+    config = target.options(pipeline="nightly", epoch=0)
+    assert laketier.spark.write(spark.range(10), config).rows == 10
+    assert "epoch 0" not in caplog.text
+    again = laketier.spark.write(spark.range(12), config)
+    assert (again.outcome, again.rows, len(target.ids(spark))) == (RoundOutcome.ALREADY_THERE, 10, 10)
+    told = "epoch 0 is in the table already, with 10 rows: no row of this batch was written"
+    assert caplog.text.count(told) == 1
+    assert "write those with lake.epoch 1" in caplog.text
+    writer = LakeBatchWriter(configure(config), spark.range(1).schema, overwrite=False)
+    writer.commit([writer.write(iter([]))])
+    assert caplog.text.count(told) == 2
 
 
 @pytest.mark.deep

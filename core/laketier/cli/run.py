@@ -11,6 +11,7 @@ import typer
 from laketier.cli.lakes import Json
 from laketier.cli.shown import print_json, say
 from laketier.config.job import load_job
+from laketier.tiering import RoundOutcome, RoundResult
 
 EPILOG = "Example: [bold]laketier run orders.yaml[/]   (the tutorial has a job file)"
 
@@ -42,8 +43,15 @@ def run(
             figures |= {key: value for key, value in asdict(totals).items() if key != "started"}
         if done is not None:
             figures |= {"outcome": done.outcome.value, "rows": done.rows, "files": done.files, "bytes": done.bytes}
+            figures["rows_written"] = 0 if done.outcome is RoundOutcome.ALREADY_THERE else done.rows
         print_json(figures)
     elif done is not None:
-        say(f"{result.config.table}: {done.outcome.value}, {done.rows:,} rows in {done.files} files")
+        say(f"{result.config.table}: {_told(done)}")
     else:
         say(f"{result.config.table}: {totals}")
+
+
+def _told(done: RoundResult) -> str:
+    if done.outcome is RoundOutcome.ALREADY_THERE:
+        return f"{done.outcome.value}, as an epoch of {done.rows:,} rows; no row was written"
+    return f"{done.outcome.value}, {done.rows:,} rows in {done.files} files"

@@ -15,7 +15,7 @@ from laketier.spark.messages import LakeCommitMessage, answer, complete, present
 from laketier.spark.overwriting import OVERWRITE_MODE, is_partitioned, refuse_dynamic
 from laketier.spark.refusals import said_once
 from laketier.spark.schema import table_schema
-from laketier.spark.target import batch_token, prepare, round_log, warn_at_least_once, warn_once
+from laketier.spark.target import batch_token, prepare, round_log, warn_at_least_once, warn_once, warn_unread
 from laketier.spi import WriteMode, new_attempt_id
 from laketier.tables import changed, distrust, trusted
 from laketier.tiering.round import TieringRound
@@ -73,6 +73,7 @@ class LakeBatchWriter(DataSourceArrowWriter):
             result = tiering.confirm_done() if self._done else tiering.commit_messages(staged(answers))
         changed(self._config)
         log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
+        warn_unread(log, self._token, result)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             warn_once(log, "arrow", message=ADVICE)
 

@@ -26,7 +26,16 @@ from laketier.spark.messages import stage
 from laketier.spark.overwriting import is_partitioned, refuse_dynamic_session
 from laketier.spark.running_query import in_foreach_batch
 from laketier.spark.schema import table_schema
-from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, warn_at_least_once, warn_once
+from laketier.spark.target import (
+    Target,
+    as_config,
+    batch_token,
+    prepare,
+    round_log,
+    warn_at_least_once,
+    warn_once,
+    warn_unread,
+)
 from laketier.spi import (
     ConfigError,
     Decision,
@@ -49,7 +58,8 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
     """Write a DataFrame as one round, by mapInArrow and under our Arrow setting. Driver.
 
     ``mode``: ``append`` or ``overwrite``. With ``lake.pipeline`` and ``lake.epoch`` it is idempotent; without them a
-    repeated call appends again. In a foreachBatch use `laketier.spark.write_batch`, which knows the checkpoint. Raises
+    repeated call appends again: an epoch that is in the table is left as it is, ``df`` is not read, and a warning says
+    so. In a foreachBatch use `laketier.spark.write_batch`, which knows the checkpoint. Raises
     `ConfigError` and `TableError` before any job, and `Refused` or a `CommitError` as `TieringRound.commit`.
     """
     config = as_config(config, df.sparkSession)
@@ -64,7 +74,9 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
             return stage_frame(df, schema, target.factory, chosen, tiering.attempts_after, staged)
 
-        return drive(df.sparkSession, tiering, run, config, config.epoch, begin)
+        result = drive(df.sparkSession, tiering, run, config, config.epoch, begin)
+    warn_unread(round_log(__name__, config, config.epoch), token, result)
+    return result
 
 
 def stage_frame(

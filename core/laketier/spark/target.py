@@ -25,6 +25,7 @@ from laketier.spi import (
 )
 from laketier.spi.redaction import redacted
 from laketier.tables import prepare_table
+from laketier.tiering import RoundOutcome, RoundResult
 from laketier.tiering.epochs import BATCH_RUN
 from laketier.tiering.open_files import refuse_open_files
 
@@ -132,6 +133,18 @@ def warn_once(log: RoundLog, *about: str, message: str) -> None:
     if about not in _warned:
         _warned.add(about)
         log.warning(message)
+
+
+def warn_unread(log: RoundLog, token: Token | None, result: RoundResult) -> None:
+    """Warn that a batch was there already, where nothing tells whether its input is what it was: whoever runs the same
+    epoch again with more rows would not hear that they are missing."""
+    if token is None or token.content is not None or result.outcome is not RoundOutcome.ALREADY_THERE:
+        return
+    log.warning(
+        "epoch %d is in the table already, with %d rows: no row of this batch was written, and whether it has others "
+        "by now was not looked at. If it has, write those with lake.epoch %d",
+        token.epoch, result.rows, token.epoch + 1,
+    )  # fmt: skip
 
 
 def warn_at_least_once(log: RoundLog, config: LakeConfig) -> None:

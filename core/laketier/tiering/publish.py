@@ -53,7 +53,9 @@ class RoundOutcome(Enum):
 
 @dataclass(frozen=True)
 class RoundResult:
-    """The result of a round. ``commit`` is None unless this attempt published the round and got the answer."""
+    """The result of a round. ``commit`` is None unless this attempt published the round and got the answer. ``rows``:
+    of the epoch as the table has it. Of one that was already there they are those of before, whatever this attempt's
+    input has by now: it may not have been read."""
 
     outcome: RoundOutcome
     rows: int
