@@ -60,7 +60,7 @@ def adopt(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
 def fill(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     """Create a table, or find it, and append its first epoch."""
     table = made(lake, request)
-    return {"outcome": table.append(0).outcome.name}
+    return {"outcome": table.append(0).outcome.name, "uuid": table.info.table_uuid}
 
 
 def made(lake: Lake, request: dict[str, Any]) -> Table:

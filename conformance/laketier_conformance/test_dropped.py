@@ -18,14 +18,18 @@ from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
-from laketier_conformance.lake import Lake, ids_of, token
-from laketier_conformance.operations import went_well
+from laketier_conformance.lake import SCHEMA, Lake, ids_of, token
+from laketier_conformance.operations import Answer, went_well
 from laketier_conformance.outside import local_folder
 from laketier_conformance.stored import Stored
+from laketier_conformance.stores.proxy import Sent
+from laketier_conformance.stores.steps import Step, recorded
 
 InStore = Callable[[], Stored]
 _STEPS = 3
 """At most so many, where not all are asked for."""
+ADDS: dict[str, Any] = {"do": "alter", "table": "db.t", "columns": ["of_no_other"]}
+_OTHERS = ("drops the table", "drops the table and makes it anew")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -232,3 +236,105 @@ def _make(made: list[Child], lake: Lake, children: Callable[[int], list[Child]])
         rival.answer()
         rival.begin(lake, "round", table="db.t", pipeline="rival", epoch=0, tasks=[ids_of(1)])
         rival.answers_or_waits()
+
+
+@pytest.mark.needs(Feature.DROP_TABLE, Feature.ADD_COLUMN)
+def test_a_drop_at_each_step_of_a_change(
+    lake: Lake, runs: Interposed, children: Callable[[int], list[Child]], pytestconfig: pytest.Config
+) -> None:
+    """A column is added, and before some step somebody drops the table, and makes it anew at every second one. Nothing
+    of the change comes to the next table but by an answer that says so."""
+    _drop_one(lake)
+    lake.create().append(0)
+    whole = runs.run(at=NOWHERE, but=SYNCS, **ADDS)
+    assert went_well(whole.answer), f"a request to alter goes well: found {whole.answer}"
+    most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    for number, at in enumerate(spread(len(whole.steps), most and _STEPS, seed)):
+        _made_once_more(lake)
+        (other,), answers = children(1), list[Answer]()
+        meanwhile = partial(_drop_and_make, other, answers, lake, anew=number % 2 == 1, locks=True)
+        run = runs.run(at=at, but=SYNCS, meanwhile=meanwhile, **ADDS)
+        answers = answers or [other.answer()]  # it waited for a lock
+        told = runs.told(run, f"a column is added, and somebody {_OTHERS[number % 2]} before")
+        _is_changed_or_not(lake, run.answer or {}, answers, told)
+        other.stop()
+
+
+@pytest.mark.needs(Feature.DROP_TABLE, Feature.ADD_COLUMN, Feature.OBJECT_STORES)
+@pytest.mark.parametrize("anew", [False, True], ids=["dropped", "recreated"])
+def test_a_drop_before_each_request_of_a_change_in_a_store(
+    in_store: InStore,
+    anew: bool,
+    children: Callable[[int], list[Child]],
+    unproven: Callable[[str, str], None],
+    pytestconfig: pytest.Config,
+) -> None:
+    """There the commit of a change goes well where no table is any more, and where another one is: whoever makes it has
+    to look, and to take back his own entry, and no other."""
+    stored = in_store()
+    lake = stored.lake
+    _drop_one(lake)
+    lake.create().append(0)
+    with recorded(stored.proxy) as sent:
+        answer = answer_of(lake, dict(ADDS))
+    assert went_well(answer), f"a request to alter in a store goes well: found {answer}"
+    (other,) = children(1)
+    other.ask(lake, "drop", table=str(lake.create(name="db.first").path))  # what is done the first time only
+    most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    late = 0
+    for at in spread(sum(each.changes for each in sent), most and _STEPS, seed):
+        _made_once_more(lake)
+        answers: list[Answer] = []
+        step = Step(at, None, counts=_changes, meanwhile=partial(_drop_and_make, other, answers, lake, anew=anew))
+        with stored.proxy.deciding(step):
+            answer = answer_of(lake, dict(ADDS))
+            is_late = len(answers) <= anew
+        step.wait()
+        told = f"a column is added, and somebody {_OTHERS[anew]} before {step.told}"
+        assert step.failed is None, f"{told}: the other ended in {step.failed!r}"
+        late += is_late
+        if not is_late:
+            _is_changed_or_not(lake, answer, answers, told)
+    if late:
+        unproven("drops beside changes in a store", "a request was given up before the table was dropped")
+
+
+def _changes(sent: Sent) -> bool:
+    return sent.changes
+
+
+def _made_once_more(lake: Lake) -> None:
+    with suppress(TableNotFound):
+        lake.storage.catalog().drop_table(lake.table("db.t").path)
+    lake.create().append(0)
+
+
+def _drop_and_make(other: Child, answers: list[Answer], lake: Lake, *, anew: bool, locks: bool = False) -> None:
+    """In a process of its own. The next table has as many commits as the one that was dropped."""
+    other.begin(lake, "drop", table="db.t")
+    if locks and not other.answers_or_waits():  # it waits for the change
+        return
+    answers.append(other.answer())
+    if anew and went_well(answers[0]):
+        answers.append(other.ask(lake, "fill", table="db.t"))
+
+
+def _is_changed_or_not(lake: Lake, answer: Answer, others: list[Answer], told: str) -> None:
+    """What became of the table, of who dropped it, and perhaps made it anew: nobody is told of a change that is not
+    there, and nobody has another one's."""
+    assert all(map(went_well, others)), f"{told}: who did so ended with {others}"
+    made = len(others) > 1
+    if not made:
+        with refused(TableNotFound, f"{told}: the table is loaded afterwards"):
+            lake.storage.catalog().load_table(lake.table("db.t").path)
+        lake.create()
+    table = lake.table("db.t")
+    uuids = {table.info.table_uuid, *(each["uuid"] for each in others if "uuid" in each)}
+    assert len(uuids) == 1, f"{told}: the table that was made anew is another one by now: uuids {uuids}"
+    expect(table.ids, ids_of(0) if made else [], f"{told}: rows of the next table")
+    is_told = made and went_well(answer)
+    columns = [*SCHEMA.names, *ADDS["columns"]] if is_told and len(table.info.schema) > len(SCHEMA) else SCHEMA.names
+    expect(table.info.schema.names, columns, f"{told}, and it was answered with {answer}: columns of the next table")
+    epoch = int(made)
+    expect(table.append(epoch).rows, 5, f"{told}: rows of the next round")
+    expect(table.ids, [i for each in range(epoch + 1) for i in ids_of(each)], f"{told}: rows after the next round")

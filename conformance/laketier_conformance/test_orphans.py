@@ -111,13 +111,17 @@ def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
 
 
 def test_what_is_a_users_stays(table: Table, unproven: Callable[[str, str], None]) -> None:
-    """Notes, a copy, a folder of his own: a file that the format does not know is nobody's to delete."""
+    """Notes, a copy, a folder of his own, also in the folders that the format made and that no name hides: a file that
+    the format does not know is nobody's to delete."""
     table.append(0)
     folder = local_folder(table.info.location)
     if folder is None:
         unproven("files of users beside a table's", "the table is in no local folder")
         return
-    theirs = ("README.md", "rows.csv", "notes.txt", "a copy/rows.bak", "somebody's folder/deep/file")
+    below = (each.relative_to(folder) for each in folder.rglob("*") if each.is_dir())
+    made = sorted(each.as_posix() for each in below if not any(part[0] in "._" for part in each.parts))
+    theirs = ["README.md", "rows.csv", "notes.txt", "a copy/rows.bak", "somebody's folder/deep/file"]
+    theirs += [f"{each}/{name}" for each in made for name in ("README.md", "a copy/rows.bak")]
     for name in theirs:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("theirs")

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.timeout(7200)  # the first test waits for the run in wh
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = (
     "test_answers.py::",
+    "test_dropped.py::test_a_drop_at_each_step_of_a_change",
     "test_dropped.py::test_a_table_is_dropped_beside_a_look",
     "test_effects.py::",
     "test_executors.py::test_an_executor_opens_no_metadata",
@@ -70,7 +71,12 @@ OF_FILES = ("test_adoption.py::",)
 OF_SERIES = ("test_series.py::",)
 OF_TOOLS = ("test_foreign_tables.py::",)
 """The small format has no other tool."""
-IN_A_STORE = ("test_object_stores.py::", "test_store_faults.py::", "test_late_stores.py::")
+IN_A_STORE = (
+    "test_dropped.py::test_a_drop_before_each_request_of_a_change_in_a_store",
+    "test_object_stores.py::",
+    "test_store_faults.py::",
+    "test_late_stores.py::",
+)
 """Local files are the correct ones here, and each run of the suite on them shows it: the small format has no stores."""
 ON_POSTGRESQL = {"travels_by_the_zone_of_a_session"}
 HELPERS = {
