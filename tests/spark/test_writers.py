@@ -20,7 +20,7 @@ from laketier.spark.lanes import drive
 from laketier.spark.messages import LakeCommitMessage, stage
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.target import load
-from laketier.spi import CommitError, ConfigError, ScanRequest, WriteMode
+from laketier.spi import CommitError, ConfigError, ScanRequest, TokenMismatch, WriteMode
 from laketier.tables import open_source
 from laketier.tables.scan import scan
 from laketier.tiering import TieringRound
@@ -105,6 +105,26 @@ class TestStream:
         newest.unlink() if offsets is None else newest.write_text(offsets)
         with pytest.raises(ConfigError, match=r"a continuous trigger is not supported.* Use \.trigger"):
             planned(writer)
+
+    def test_a_checkpoint_from_elsewhere_is_refused_also_where_epochs_were_planned_before(self, target: Target) -> None:
+        """Of a query that is started again at once, Spark plans in a process that keeps what it knew of the last epoch.
+        The same offsets may stand for other rows, so the log of a file source counts, too."""
+        log, offsets = target.checkpoint / "sources/0", target.checkpoint / "offsets"
+        log.mkdir(parents=True)
+
+        def run(epoch: int) -> None:
+            writer = stream_writer(target)
+            (log / str(epoch)).write_text(f'v1\n{{"path":"f{epoch}","batchId":{epoch}}}')
+            for each in range(epoch + 1):
+                (offsets / str(each)).write_text(f'v1\n{{}}\n{{"logOffset":{each}}}')
+            writer.commit([planned(writer).write(iter(ids(epoch)))], epoch)
+
+        run(0)
+        run(1)
+        (log / "1").write_text('v1\n{"path":"another","batchId":1}')
+        with pytest.raises(TokenMismatch, match="than this run read as epoch 1"):
+            run(2)
+        assert rows(target) == [0, 1]
 
     def test_a_task_that_never_answered_means_that_no_commit_was_tried(self, target: Target) -> None:
         answer = planned(stream_writer(target)).write(iter(ids(1)))

@@ -101,7 +101,7 @@ def plan_epoch(
         loaded_for = epoch
         if last is not None and epoch <= last.epoch:
             distrust(config)
-        named = _after_previous(token(), checkpoint)
+        named = after_previous(token(), checkpoint)
         with trusted(config):
             target = prepare(config, schema, mode, named)
             tiering = TieringRound(target.factory, token=named, mode=mode)
@@ -115,7 +115,25 @@ def plan_epoch(
     return planned
 
 
-def _after_previous(token: Token, checkpoint: Checkpoint | Unreadable) -> Token:
+_starts: dict[tuple[str, ...], str] = {}
+
+
+def committed_token(
+    config: LakeConfig, checkpoint: Checkpoint | Unreadable, run: str | None, epoch: int, start: str | None
+) -> Token:
+    """`epoch_token` for the commit. The first epoch of a start that a process commits is held against the one before:
+    of a query that was started again at once, perhaps with a checkpoint from elsewhere, `plan_epoch` may have used what
+    it kept from before. ``start``: which start of the query it is; None where nothing tells."""
+    token = epoch_token(config, checkpoint, run, epoch)
+    key = (config.warehouse, str(config.table), token.pipeline, token.run)
+    if start is not None and _starts.get(key) == start:
+        return token
+    if start is not None:
+        _starts[key] = start
+    return after_previous(token, checkpoint)
+
+
+def after_previous(token: Token, checkpoint: Checkpoint | Unreadable) -> Token:
     """The same token with the content of the epoch before, where the checkpoint still tells it."""
     if isinstance(checkpoint, Unreadable) or token.content is None or token.epoch == FIRST_EPOCH:
         return token

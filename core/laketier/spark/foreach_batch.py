@@ -15,7 +15,7 @@ from laketier.registry import naming_commands
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.classic import is_connect
 from laketier.spark.data_source import require_stream_keys
-from laketier.spark.epochs import epoch_token, plan_epoch
+from laketier.spark.epochs import after_previous, epoch_token, plan_epoch
 from laketier.spark.lanes import drive, stage_frame, write_mode
 from laketier.spark.overwriting import refuse_dynamic_session
 from laketier.spark.running_query import RunningQuery, running_query
@@ -63,6 +63,8 @@ def write_batch(
         token = epoch_token(config, found, None if query is None else query.id, batch_id)
     schema = table_schema(df.schema)
     start = "" if query is None else query.run_id
+    if not start:  # nothing tells whether the query was started again since the batch before
+        token = after_previous(token, found)
     with naming_commands(config, token), _asking_for_each_batch():
         planned = plan_epoch(config, schema, chosen, batch_id, location, lambda: token, found, start)
     with naming_commands(config, token), _once(df, config, planned.table_uuid, token, start):

@@ -17,6 +17,7 @@ from laketier.tiering import write_task
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
+_START = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class LakeCommitMessage(WriterCommitMessage):
     - ``result``: what it staged, as `laketier.tiering.write_task` packed it; None where nothing was to be written,
       because the epoch is in the table already.
     - ``query_id``: the stream's id as the task saw it, which is also its checkpoint's.
+    - ``start``: this start of the stream, as the task saw it. A query that is started again has another one.
     - ``costly``: the task's batches came under Spark's bound on bytes (see `laketier.spark.arrow_batches`).
     - ``factory``: in streams, with partition 0, the factory that the tasks used, so that the commit, which starts
       from nothing, need not load the table to make another one.
@@ -33,6 +35,7 @@ class LakeCommitMessage(WriterCommitMessage):
 
     result: bytes | None
     query_id: str | None = None
+    start: str | None = None
     costly: bool = False
     factory: LakeTieringFactory[Any] | None = None
 
@@ -74,6 +77,7 @@ def answer(result: bytes | None, factory: LakeTieringFactory[Any] | None = None)
     return LakeCommitMessage(
         result,
         query_id=context.getLocalProperty(_QUERY_ID),
+        start=context.getLocalProperty(_START),
         costly=is_costly(context.getLocalProperty(MAX_BYTES)),
         factory=factory if context.partitionId() == 0 else None,
     )

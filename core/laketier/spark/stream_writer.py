@@ -20,7 +20,7 @@ from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import ADVICE
 from laketier.spark.batch_writer import ROWS_WORTH_ADVICE, commit_was_called, staged
 from laketier.spark.checkpoint import Checkpoint, Unreadable
-from laketier.spark.epochs import begun, epoch_token, plan_epoch
+from laketier.spark.epochs import begun, committed_token, epoch_token, plan_epoch
 from laketier.spark.messages import answer, complete, present, stage, task_epoch
 from laketier.spark.planning import PlannedWhenPickled
 from laketier.spark.refusals import said_once
@@ -110,9 +110,9 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
         answers = complete(messages, str(self._config.table))
         factory = next((a.factory for a in answers if a.factory is not None), None) or load(self._config).factory
         query_id = next((a.query_id for a in answers if a.query_id is not None), None)
-        tiering = TieringRound(
-            factory, token=epoch_token(self._config, self._open_checkpoint(), query_id, epoch), mode=self._mode
-        )
+        start = next((a.start for a in answers if a.start is not None), None)
+        token = committed_token(self._config, self._open_checkpoint(), query_id, epoch, start)
+        tiering = TieringRound(factory, token=token, mode=self._mode)
         done = any(a.result is None for a in answers)
         result = tiering.confirm_done() if done else tiering.commit_messages(staged(answers))
         log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
