@@ -30,10 +30,10 @@ def table_schema(schema: StructType) -> pa.Schema:
     for field in schema.fields:
         try:
             arrow = to_arrow_schema(StructType([field]), **IN_UTC).field(0)
-        except PySparkException as error:
+        except (PySparkException, ValueError) as error:  # pyarrow has no list of nulls that holds none: `array()`
             raise UnsupportedType(
                 f"column {field.name!r} is {field.dataType.simpleString()}, which Spark can't give as Arrow",
-                why=error.getMessage() or str(error),
+                why=(error.getMessage() if isinstance(error, PySparkException) else None) or str(error),
                 fix="Cast it in the query, for example to string.",
             ) from error
         fields.append(pa.field(field.name, _nullable(arrow.type), nullable=True))

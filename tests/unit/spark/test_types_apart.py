@@ -18,6 +18,7 @@ REFUSED = {
     "collation UTF8_LCASE": (st.StringType("UTF8_LCASE"), "COLLATE UTF8_BINARY"),
     "interval year to month": (st.YearMonthIntervalType(), "Cast it"),
     "interval": (st.CalendarIntervalType(), "Cast it"),
+    "array<void>": (st.ArrayType(st.NullType(), containsNull=False), "Cast it"),
 }
 
 
