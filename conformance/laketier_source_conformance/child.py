@@ -9,9 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from laketier_conformance.asked import say
+from laketier.kit.failpoints import observed
+from laketier.registry import open_log_source
+from laketier.rounds import LogRoundSettings, OnBadRecordPolicy
+from laketier.rounds.checked_log import CheckedLog
+from laketier_conformance.asked import say, switch_on
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_source_conformance.reads import read_splits
+from laketier_source_conformance.system import ORIGIN
+from laketier_source_conformance.tiered import config_of, run_rounds
 
 
 def serve() -> None:
@@ -36,7 +42,52 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
     return {"rows": len(read.rows)}
 
 
-_DO = {"read": _read}
+def _count(request: dict[str, Any]) -> dict[str, Any]:
+    """Rows of splits, of which none is kept, and by how many bytes the process grew."""
+    log, splits = pickle.loads(Path(request["task"]).read_bytes())  # noqa: S301 - of the process that asks
+    rows = largest = 0
+    before = _peak()
+    for split in splits:
+        for batch in log.read(split):
+            rows += batch.num_rows
+            largest = max(largest, batch.num_rows)
+    return {"rows": rows, "largest": largest, "grown": _peak() - before}
+
+
+def _peak() -> int:
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def _rounds(request: dict[str, Any]) -> dict[str, Any]:
+    """Rounds of a table by a driver of its own, which may be killed in one."""
+    switch_on(request)
+    settings = LogRoundSettings(most=request["offsets"])
+    if request["dead_letters"]:
+        settings = LogRoundSettings(most=request["offsets"], on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
+    source = open_log_source(request["kind"], request["options"], name="tested", origin=ORIGIN)
+    try:
+        log = CheckedLog.of(source.open(request["table"], request["table_options"]), request["table"])
+        try:
+            made = run_rounds(log, config_of(request["format"], request["warehouse"]), settings, request["most"])
+        finally:
+            log.close()
+    finally:
+        source.close()
+    return {"rounds": made}
+
+
+def _points(request: dict[str, Any]) -> dict[str, Any]:
+    """The failpoints that these rounds pass."""
+    passed: list[str] = []
+    with observed(passed.append):
+        _rounds(request)
+    return {"points": list(dict.fromkeys(passed))}
+
+
+_DO = {"read": _read, "count": _count, "rounds": _rounds, "points": _points}
 
 if __name__ == "__main__":
     serve()

@@ -1,4 +1,4 @@
-"""Interpreters of their own, which read splits as tasks on another machine do."""
+"""Other processes, which read splits as tasks on another machine do, and run rounds as drivers that may be killed."""
 
 from __future__ import annotations
 
@@ -11,57 +11,96 @@ from typing import Any
 
 from laketier.spi import LogSplit, TableLog
 from laketier_conformance.children import Child
+from laketier_conformance.forks import Forks
 from laketier_source_conformance.reads import Read
 
 _SERVED = "laketier_source_conformance.child"
 
 
-class ReadFailed(Exception):
-    """A read in another process ended in an error: its name, and what it says."""
+class AskedFailed(Exception):
+    """What another process was asked for ended in an error: its name, and what it says."""
 
     def __init__(self, name: str, text: str) -> None:
-        super().__init__(f"{name}({text})")
+        super().__init__(f"in another process: {name}({text})")
         self.name = name
 
 
-class Processes:
-    """Started one by one, and ended together."""
+def warmed() -> Forks | None:
+    """What forks processes that have imported what a round imports, and nothing of the source. None elsewhere than on
+    Linux, where libraries do not bear it."""
+    if sys.platform != "linux":
+        return None
+    forks = Forks()
+    forks.warm([_SERVED])
+    return forks
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+
+class Processes:
+    """Taken one by one, and ended together."""
+
+    def __init__(self, folder: Path, forks: Forks | None = None) -> None:
+        self._folder, self._forks = folder, forks
         self._taken: list[Child] = []
         self._count = 0
 
     def fresh(self) -> Child:
-        """An interpreter that has imported nothing of the source."""
+        """An interpreter of its own, that has imported nothing of the source."""
         command, pipe = [sys.executable, "-m", _SERVED], subprocess.PIPE
-        child = Child(subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0))
+        return self._keep(Child(subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0)))
+
+    def take(self) -> Child:
+        """A process that nobody used before: sooner than a fresh interpreter."""
+        forked = None if self._forks is None else self._forks.fork(_SERVED)
+        return self.fresh() if forked is None else self._keep(Child(forked))
+
+    def _keep(self, child: Child) -> Child:
         self._taken.append(child)
         return child
 
-    def begin(self, child: Child, log: TableLog, splits: Sequence[LogSplit], **more: Any) -> Path:
+    def begin(self, child: Child, log: TableLog, splits: Sequence[LogSplit], do: str = "read", **more: Any) -> Path:
         """Have a process read splits, with a log out of a pickle. Where it will write what it read."""
         self._folder.mkdir(exist_ok=True)
         self._count += 1
         task, answer = self._folder / f"{self._count}.task", self._folder / f"{self._count}.read"
         task.write_bytes(pickle.dumps((log, list(splits))))
-        child.send({"do": "read", "task": str(task), "to": str(answer), **more})
+        child.send({"do": do, "task": str(task), "to": str(answer), **more})
         return answer
 
     def ended(self, child: Child, answer: Path) -> Read:
-        """What it read. Raises `ReadFailed`, and `ChildDied` if the process ended."""
-        told = child.answer()
-        if "failed" in told:
-            raise ReadFailed(told["failed"], told["message"])
+        """What it read. Raises `AskedFailed`, and `ChildDied` if the process ended."""
+        _told(child)
         read: Read = pickle.loads(answer.read_bytes())  # noqa: S301 - of our own process
         return read
 
     def read(self, log: TableLog, splits: Sequence[LogSplit], child: Child | None = None, **more: Any) -> Read:
-        """Read splits in a process, a fresh one unless one is given."""
+        """Read splits in a process, a fresh interpreter unless one is given."""
         child = child or self.fresh()
         return self.ended(child, self.begin(child, log, splits, **more))
+
+    def count(self, log: TableLog, splits: Sequence[LogSplit]) -> dict[str, Any]:
+        """Read splits in a process that keeps nothing, and say how many rows there were, how many in the largest
+        batch, and by how many bytes it grew."""
+        child = self.take()
+        self.begin(child, log, splits, "count")
+        return _told(child)
+
+    def ask(self, do: str, **request: Any) -> dict[str, Any]:
+        """Ask a process of its own for anything else. Raises as `ended` does."""
+        child = self.take()
+        try:
+            child.send({"do": do, **request})
+            return _told(child)
+        finally:
+            child.stop()
 
     def stop(self) -> None:
         """End all, whatever they do."""
         for child in self._taken:
             child.stop()
+
+
+def _told(child: Child) -> dict[str, Any]:
+    answer = child.answer()
+    if "failed" in answer:
+        raise AskedFailed(answer["failed"], answer["message"])
+    return answer

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from laketier_source_conformance.children import Processes
+from laketier.registry import installed_formats
+from laketier_conformance.forks import Forks
+from laketier_source_conformance.children import Processes, warmed
 from laketier_source_conformance.harness import SourceHarness, harness_of
 from laketier_source_conformance.system import System, Table, blamed
 
@@ -45,12 +47,27 @@ def table(system: System) -> Table:
     return system.table()
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks | None]:
+    """What forks other processes, once for a run."""
+    made = warmed()
+    yield made
+    if made is not None:
+        made.stop()
+
+
 @pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
-    """Interpreters of their own, which read splits."""
-    made = Processes(tmp_path / "tasks")
+def processes(tmp_path: Path, forks: Forks | None) -> Iterator[Processes]:
+    """Other processes, which read splits and run rounds."""
+    made = Processes(tmp_path / "tasks", forks)
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="session")
+def lake_format(pytestconfig: pytest.Config) -> str:
+    """The format into whose table rounds bring the rows."""
+    return pytestconfig.getoption("log_lake") or min(each.name for each in installed_formats())
 
 
 @pytest.fixture

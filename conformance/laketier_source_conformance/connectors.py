@@ -39,6 +39,7 @@ class FilesHarness(SourceHarness):
 
     codec: ClassVar[str] = "json"
     cannot: ClassVar[Mapping[str, str]] = {
+        "engine_modules": "it needs no client library",
         "append_open": _NO_TRANSACTIONS,
         "add_bucket": _ONE_BUCKET,
         "leave_gap": "each file has one offset, which is never given again",
@@ -176,6 +177,7 @@ class LakeHarness(SourceHarness):
 
     lake_format: ClassVar[str | None] = None
     cannot: ClassVar[Mapping[str, str]] = {
+        "engine_modules": "it needs no client library",
         "append_bad": "a lake table holds rows alone",
         "append_open": "a commit is there as a whole",
         "append_limits": "the suite of formats asks for the values of each type",

@@ -27,6 +27,61 @@ RULES = (
         _RULES,
         ("test_same_rows.py",),
     ),
+    Rule(
+        "reading",
+        "A read gives each row of its split once, in batches with memory of their own and the columns asked for.",
+        _RULES,
+        ("test_reading.py",),
+    ),
+    Rule(
+        "bad-records",
+        "A record that is no row, or none that the lake can store, is told with its offset and its bytes, and the read "
+        "goes on; `decode` accounts for each.",
+        _RULES,
+        ("test_bad_records.py",),
+    ),
+    Rule(
+        "expired",
+        "What expired is told, and never read as if nothing had been there.",
+        _RULES,
+        ("test_expired.py",),
+    ),
+    Rule(
+        "failures",
+        "Where a part of the system fails, a read raises: fewer rows without an error are lost rows.",
+        _RULES,
+        ("test_failures.py",),
+    ),
+    Rule(
+        "histories",
+        "`stamp` and `table_id` tell one history of a table from another, and `former_names` one column from another.",
+        _RULES,
+        ("test_histories.py",),
+    ),
+    Rule(
+        "lives",
+        "A log travels in a pickle, is read in many threads and processes at once, and is closed at any time.",
+        _RULES,
+        ("test_lives.py",),
+    ),
+    Rule(
+        "declaration",
+        "A plugin is named as its entry point, imports no client library, and shows no password.",
+        _PAGE,
+        ("test_declaration.py",),
+    ),
+    Rule(
+        "scale",
+        "A read takes little memory, however many rows there are.",
+        _RULES,
+        ("test_scale.py",),
+    ),
+    Rule(
+        "rounds",
+        "Rounds of the source bring each row into a lake table once, whatever was killed.",
+        _RULES,
+        ("test_rounds.py",),
+    ),
 )
 
 _RULE_OF = {test: rule for rule in RULES for test in rule.tests}

@@ -20,6 +20,7 @@ from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import LineBlock, OnBadLine, columns_in, parse_lines, read_blocks
 from laketier.codecs.parquet_pages import check_pages, with_rows
 from laketier.codecs.said import said, shown
+from laketier.connectors.files.local import escaped
 from laketier.connectors.files.options import ExtraColumns, FileFormat, LandingTableOptions
 from laketier.connectors.files.watched import Storage, WatchedFile
 from laketier.connectors.parquet_parts import BATCH_ROWS, null_rows, read_row_groups
@@ -32,6 +33,7 @@ from laketier.spi import (
     IncompatibleData,
     LaketierError,
     OnBadRecord,
+    StorageError,
     UnsupportedType,
 )
 from laketier.tables.promotion import promoted, widened
@@ -172,6 +174,14 @@ class FileReader:
         with unreadable(storage):
             stream = bounded_stream(file, path, size, self.options)
             yield from read_blocks(stream, longest=self.options.max_record_bytes)
+        # Text has no end of its own: what a storage that fails calls the end would be taken for it.
+        if (came := file.tell()) < size:
+            raise StorageError(
+                f"the file ended after {came} of its {size} bytes",
+                where=escaped(path),
+                why="the storage gave no more, and calls it as large as before",
+                fix="Nothing was published. The next round reads it again.",
+            )
 
     def _decoder(self, block: bytes) -> tuple[Decoder, int]:
         """What reads the lines of a file that begins with ``block``, and how many bytes of it are its header."""

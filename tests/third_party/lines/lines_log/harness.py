@@ -18,6 +18,7 @@ class LinesHarness(SourceHarness):
     """Tables in a folder of the test's own."""
 
     cannot: ClassVar[Mapping[str, str]] = {
+        "engine_modules": "it needs no client library",
         "append_open": "a line is there once it has its end",
         "leave_gap": "each line has the offset after the one before",
         "put_back": "lines have no history",

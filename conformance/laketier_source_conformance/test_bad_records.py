@@ -1,0 +1,247 @@
+"""Records that are no rows are told with their offsets and bytes, and the read goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import BadRecord, IncompatibleData, LaketierError, LogSplit, fail_on_bad_record
+from laketier_conformance.expect import expect, refused
+from laketier_source_conformance.children import Processes
+from laketier_source_conformance.reads import Read, between, carried, read_range, whole
+from laketier_source_conformance.system import Table, text_of
+
+DECODE, STORABLE = "the replay of dead letters", "telling the records of rows"
+_WHY = "the lake can't store this row"
+
+
+@pytest.mark.parametrize(
+    ("before", "bad", "after"),
+    [(0, 1, 0), (0, 1, 3), (3, 1, 0), (3, 1, 3), (2, 3, 2), (0, 3, 0)],
+    ids=["alone", "first", "last", "between", "several", "several alone"],
+)
+def test_a_bad_record_is_told_and_the_read_goes_on(table: Table, before: int, bad: int, after: int) -> None:
+    if before:
+        table.append(before)
+    values = [table.ask("append_bad") for _ in range(bad)]
+    if after:
+        table.append(after)
+    log = table.log()
+    found = read_range(log)
+    table.expect_rows(found.rows, "the rows around a bad record")
+    expect(len(found.bad), bad, "each bad record is told once")
+    expect(sorted(each.value or b"" for each in found.bad), sorted(each or b"" for each in values), "its bytes")
+    bounds = log.bounds()
+    for each in found.bad:
+        inside = each.bucket in bounds and 0 <= each.offset < bounds[each.bucket].latest
+        assert inside, f"a bad record is within its bucket: found {each.offset} of {each.bucket!r} in {bounds}"
+        assert each.error.strip(), "a bad record says why it is no row: its error is empty"
+
+
+def test_bad_records_have_offsets_of_their_own(table: Table) -> None:
+    """By which a dead letter is known again."""
+    for _ in range(3):
+        table.append(1)
+        table.ask("append_bad")
+    bad = read_range(table.log()).bad
+    places = [(each.bucket, each.offset) for each in bad]
+    expect(sorted(set(places)), sorted(places), "bad records that were appended one by one have an offset each")
+
+
+def test_a_range_of_a_bad_record_alone_tells_it(table: Table) -> None:
+    table.append(2)
+    table.ask("append_bad")
+    table.append(2)
+    log = table.log()
+    [told] = read_range(log).bad
+    [again] = read_range(log, between({told.bucket: told.offset}, {told.bucket: told.offset + 1})).bad
+    expect((again.offset, again.value), (told.offset, told.value), "the offset of a bad record is read by itself")
+    end = log.bounds()[told.bucket].latest
+    if told.offset + 1 < end:
+        rest = read_range(log, between({told.bucket: told.offset + 1}, {told.bucket: end}))
+        expect(rest.bad, [], "the range after a bad record is read")
+
+
+def test_a_bad_record_ends_the_read_by_default(table: Table) -> None:
+    table.append(1)
+    table.ask("append_bad")
+    table.append(1)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    with refused(IncompatibleData, "a log with a bad record is read, and nobody takes bad records"):
+        for split in splits:
+            list(carried(log).read(split))
+
+
+def test_an_error_of_who_takes_bad_records_comes_through(table: Table) -> None:
+    table.append(1)
+    table.ask("append_bad")
+    log = table.log()
+
+    def stop(record: BadRecord) -> None:
+        raise _Stopped(record.error)
+
+    with refused(_Stopped, "who is told of a bad record raises, to stop the read"):
+        for split in log.plan(whole(log.bounds())):
+            list(carried(log).read(split, on_bad_record=stop))
+
+
+def test_a_fresh_interpreter_tells_the_same_bad_record(table: Table, processes: Processes) -> None:
+    table.append(2)
+    value = table.ask("append_bad")
+    table.append(2)
+    log = table.log()
+    found = processes.read(log.log, list(log.plan(whole(log.bounds()))))
+    expect([each.value for each in found.bad], [value], "the bad records that another process tells")
+    table.expect_rows(found.rows, "the rows that another process reads around a bad record")
+
+
+# -- replays -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.may_refuse(DECODE)
+def test_a_record_that_still_is_none_is_told_again(table: Table) -> None:
+    table.append(1)
+    table.ask("append_bad")
+    table.ask("append_bad")
+    log = table.log()
+    bad = read_range(log).bad
+    again: list[BadRecord] = []
+    rows = Read(list(log.decode(bad, on_bad_record=again.append))).rows
+    expect(rows, [], "bad records are decoded again, and nothing was mended")
+    expect(sorted(map(_identity, again)), sorted(map(_identity, bad)), "the bad records that `decode` tells")
+    with_value = [each for each in bad if each.value is not None]
+    if with_value:
+        with refused(IncompatibleData, "bad records are decoded, and nobody takes those that still are none"):
+            list(log.decode(with_value, on_bad_record=fail_on_bad_record))
+
+
+@pytest.mark.may_refuse(DECODE, STORABLE)
+def test_decode_gives_the_rows_that_a_read_gives(table: Table) -> None:
+    table.append(6)
+    log = table.log()
+    records = _records_of_all(table)
+    told: list[BadRecord] = []
+    rows = Read(list(log.decode(records, on_bad_record=told.append))).rows
+    if any(each.value is None for each in records):
+        return  # a source that keeps no bytes of a row has nothing to decode
+    expect([each.error for each in told], [], "records of rows are decoded, and told to be bad")
+    table.expect_rows(rows, "the records of a log are decoded")
+    one = Read(list(log.decode(records[2:3], on_bad_record=told.append))).rows
+    expect(len(one), 1, "one record of a row is decoded")
+    expect(list(log.decode([], on_bad_record=told.append)), [], "no records are decoded")
+
+
+@pytest.mark.may_refuse(DECODE, STORABLE)
+def test_decode_accounts_for_each_record(table: Table) -> None:
+    """Rows and records that are none, mixed."""
+    table.append(2)
+    table.ask("append_bad")
+    table.append(2)
+    bad = read_range(table.log()).bad
+    records = _records_of_all(table)
+    if any(each.value is None for each in [*records, *bad]):
+        return
+    mixed = [records[0], *bad, *records[1:]]
+    told: list[BadRecord] = []
+    rows = Read(list(table.log().decode(mixed, on_bad_record=told.append))).rows
+    expect(sorted(map(_identity, told)), sorted(map(_identity, bad)), "of rows and bad records, those that are told")
+    table.expect_rows(rows, "of rows and bad records, the rows")
+
+
+# -- rows that the lake can't store ------------------------------------------------------------------------------------
+
+
+@pytest.mark.may_refuse(STORABLE)
+def test_rows_that_can_be_stored_are_read_as_ever(table: Table) -> None:
+    for _ in range(2):
+        table.append(5)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    found = _storable(table, splits, set())
+    table.expect_rows(found.rows, "a split is read, and the lake can store each row")
+    expect(found.bad, [], "the records that are told where the lake can store each row")
+
+
+@pytest.mark.parametrize("which", [[0], [4], [9], [3, 4, 5], range(10)], ids=["first", "middle", "last", "some", "all"])
+@pytest.mark.may_refuse(STORABLE)
+def test_rows_that_can_not_be_stored_are_left_out_and_told(table: Table, which: list[int]) -> None:
+    for _ in range(2):
+        table.append(5)
+    refused_rows = [table.rows[at] for at in which]
+    kept = [row for at, row in enumerate(table.rows) if at not in set(which)]
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    found = _storable(table, splits, {text_of(row) for row in refused_rows})
+    table.expect_rows(found.rows, "a split is read without the rows that the lake can't store", kept)
+    expect(len(found.bad), len(refused_rows), "each record of a row that the lake can't store is told once")
+    for each in found.bad:
+        said = f"a record of a row that the lake can't store says why: found {each.error!r}"
+        assert _WHY in each.error, said
+    told: list[BadRecord] = []
+    if all(each.value is not None for each in found.bad):
+        rows = Read(list(table.log().decode(found.bad, on_bad_record=told.append))).rows
+        table.expect_rows(rows, "the records of the rows that were left out are decoded", refused_rows)
+
+
+@pytest.mark.may_refuse(STORABLE)
+def test_bad_records_are_told_beside_rows_that_can_not_be_stored(table: Table) -> None:
+    table.append(3)
+    table.ask("append_bad")
+    table.append(3)
+    log = table.log()
+    bad = read_range(log).bad
+    splits = list(log.plan(whole(log.bounds())))
+    found = _storable(table, splits, {text_of(table.rows[1]), text_of(table.rows[4])})
+    kept = [row for at, row in enumerate(table.rows) if at not in (1, 4)]
+    table.expect_rows(found.rows, "rows between a bad record and those that the lake can't store", kept)
+    expect(len(found.bad), 3, "the records that are told: a bad one, and two of rows")
+    missing = [each for each in map(_identity, bad) if each not in map(_identity, found.bad)]
+    expect(missing, [], "the bad records that are not told beside rows which the lake can't store")
+
+
+@pytest.mark.may_refuse(STORABLE)
+def test_who_asks_for_storable_rows_gets_all_columns(table: Table) -> None:
+    table.append(3)
+    log = table.log()
+    seen: list[list[str]] = []
+
+    def look(batch: pa.RecordBatch) -> Mapping[int, str]:
+        seen.append(batch.schema.names)
+        return {}
+
+    for split in log.plan(whole(log.bounds())):
+        list(carried(log).read_storable(split, look, on_bad_record=fail_on_bad_record))
+    assert seen, "rows were read by `read_storable`, and its argument was asked about none of them"
+    for names in seen:
+        expect(names, log.table.schema.names, "the columns of a batch that `read_storable` asks about")
+
+
+class _Stopped(LaketierError):
+    """Raised by the test."""
+
+
+def _storable(table: Table, splits: list[LogSplit], refused_rows: set[str]) -> Read:
+    """Read as after a writer refused these rows."""
+    log, found = table.log(), Read()
+
+    def unstorable(batch: pa.RecordBatch) -> Mapping[int, str]:
+        return {at: _WHY for at, row in enumerate(batch.to_pylist()) if text_of(row) in refused_rows}
+
+    for split in splits:
+        found.batches += log.read_storable(split, unstorable, on_bad_record=found.bad.append)
+    return found
+
+
+def _records_of_all(table: Table) -> list[BadRecord]:
+    """The records of all rows of a table, as `read_storable` tells them."""
+    log = table.log()
+    bad = {_identity(each) for each in read_range(log).bad}
+    found = _storable(table, list(log.plan(whole(log.bounds()))), {text_of(row) for row in table.rows})
+    return [each for each in found.bad if _identity(each) not in bad]
+
+
+def _identity(record: BadRecord) -> tuple[str, int, bytes, bytes]:
+    return record.bucket, record.offset, record.key or b"", record.value or b""

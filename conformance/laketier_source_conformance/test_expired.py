@@ -1,0 +1,100 @@
+"""What expired is told, and never read as if nothing had been there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from laketier.spi import LogOffsets, LogRange, LogSplit, OffsetsExpired, TableLog
+from laketier_conformance.expect import expect
+from laketier_source_conformance.reads import (
+    Read,
+    between,
+    carried,
+    is_served_from_a_snapshot,
+    read_range,
+    read_splits,
+    whole,
+)
+from laketier_source_conformance.system import Table, ordered
+
+
+def _expired(table: Table) -> tuple[TableLog, LogRange, list[LogSplit], list[str]]:
+    """A log whose oldest records are gone: its range before that, the splits that were planned of it, and its rows."""
+    for _ in range(3):
+        table.append(4)
+    log = table.log()
+    wanted = whole(log.bounds())
+    splits = list(log.plan(wanted))
+    table.ask("expire")
+    return log, wanted, splits, ordered(table.rows)
+
+
+def test_the_earliest_offset_tells_what_expired(table: Table) -> None:
+    log, wanted, _, _ = _expired(table)
+    for doing, bounds in (("the same log", log.bounds()), ("a log that was opened anew", table.log().bounds())):
+        grown = [
+            bucket for bucket, start in wanted.start.items() if bucket not in bounds or bounds[bucket].earliest > start
+        ]
+        assert grown, f"records expired, and `bounds` of {doing} still begins where it did: {bounds}"
+        for bucket, end in wanted.end.items():
+            assert bucket in bounds, f"records expired, and `bounds` of {doing} lost bucket {bucket!r}: {bounds}"
+            expect(bounds[bucket].latest, end, f"the latest offset of bucket {bucket!r} after records expired")
+
+
+def test_what_is_left_is_read_whole(table: Table) -> None:
+    log, _, _, rows = _expired(table)
+    bounds = log.bounds()
+    starts = {bucket: each.earliest for bucket, each in bounds.items()}
+    found = read_range(log, between(starts, {bucket: each.latest for bucket, each in bounds.items()})).rows
+    assert found, "some records expired, and none of the others is read from the earliest offset on"
+    extra = [row for row in ordered(found) if row not in rows]
+    expect(extra, [], "rows that are left after others expired, and were never appended")
+    doubled = [row for row, count in Counter(ordered(found)).items() if count > 1]
+    expect(doubled, [], "rows that are left after others expired, and are there twice")
+    fewer = [text for text in ordered(table.rows[-4:]) if text not in ordered(found)]
+    expect(fewer, [], "of the newest rows, those that were lost as older ones expired")
+
+
+def test_a_range_that_expired_is_refused(table: Table) -> None:
+    log, wanted, _, rows = _expired(table)
+    for doing, one in (("the same log", log), ("a log that was opened anew", table.log())):
+        bounds = one.bounds()
+        if any(is_served_from_a_snapshot(each) for each in bounds.values()):
+            wanted = LogRange(LogOffsets({bucket: start + 1 for bucket, start in wanted.start.items()}), wanted.end)
+            rows = []
+        _is_refused_or_whole(partial(read_range, one, wanted), rows, f"by {doing}")
+
+
+def test_a_split_whose_records_expired_is_refused(table: Table) -> None:
+    """It was planned before, and a task reads it later."""
+    log, _, splits, rows = _expired(table)
+    _is_refused_or_whole(partial(read_splits, carried(log), splits), rows, "by the task of an earlier plan")
+
+
+def test_rows_after_an_expiry_keep_their_offsets(table: Table) -> None:
+    log, _, _, _ = _expired(table)
+    before = {bucket: each.latest for bucket, each in log.bounds().items()}
+    rows = table.append(3)
+    log = table.log()
+    after = {bucket: each.latest for bucket, each in log.bounds().items()}
+    table.expect_rows(read_range(log, between(before, after)).rows, "what came after records expired", rows)
+
+
+def _is_refused_or_whole(read: Callable[[], Read], rows: list[str], doing: str) -> None:
+    """A source may still have what it calls expired; it may not give a part of it."""
+    try:
+        found = read()
+    except OffsetsExpired as error:
+        for bucket, ranges in (error.gone or {}).items():
+            assert all(first < last for first, last in ranges), (
+                f"`gone` of bucket {bucket!r} has an empty range: {ranges}"
+            )
+        return
+    except Exception as error:
+        raise AssertionError(
+            f"a range whose first records expired is read {doing}: expected OffsetsExpired, "
+            f"found {type(error).__name__}({str(error)[:200]})"
+        ) from error
+    expect(ordered(found.rows), rows, f"a range whose first records expired is read {doing}, without OffsetsExpired")

@@ -1,0 +1,103 @@
+"""What tells one history of a table from another: its stamp, its identity, and the former names of its columns."""
+
+from __future__ import annotations
+
+import pickle
+
+from laketier.spi import LogOffsets
+from laketier_conformance.expect import expect
+from laketier_source_conformance.reads import carried, latest, read_range
+from laketier_source_conformance.system import CannotBe, Table
+
+
+def _end(table: Table) -> LogOffsets:
+    return LogOffsets(latest(table.log().bounds()))
+
+
+def test_a_stamp_stays_as_the_log_grows(table: Table) -> None:
+    table.append(3)
+    end = _end(table)
+    log = table.log()
+    first = log.stamp(end)
+    if first is None:
+        raise CannotBe("stamp: the source has none")
+    for doing, found in {
+        "again": log.stamp(end),
+        "of its text, by a log that was opened anew": table.log().stamp(LogOffsets.from_text(end.to_text())),
+    }.items():
+        expect(found, first, f"the stamp of a position, {doing}")
+    table.append(4)
+    for doing, found in {
+        "by the same log": log.stamp(end),
+        "by a log that was opened anew": table.log().stamp(end),
+    }.items():
+        expect(found, first, f"the stamp of a position after more rows came, {doing}")
+    other = table.log().stamp(_end(table))
+    assert other != first, f"two positions of a log have the same stamp: {first!r}"
+
+
+def test_a_stamp_is_another_in_another_history(table: Table) -> None:
+    """Put back from a backup, and grown again to the same offsets."""
+    table.append(3)
+    back = table.ask("put_back")
+    at_backup = _end(table)
+    kept = table.log().stamp(at_backup)
+    table.append(4)
+    end = _end(table)
+    lost = table.log().stamp(end)
+    back()
+    if lost is None:
+        raise CannotBe("stamp: the source has none")
+    expect(table.log().stamp(at_backup), kept, "the stamp of what a backup had, after it was put back")
+    table.append(4)
+    table.append(4)
+    found = table.log().stamp(end)
+    assert found is None or found != lost, (
+        f"a table was put back from a backup and has grown again: the stamp of {end.to_text()} is the same, {lost!r}, "
+        "and other records lie before it"
+    )
+
+
+def test_rows_of_a_table_that_was_put_back_are_those_of_the_backup(table: Table) -> None:
+    table.append(3)
+    kept = list(table.rows)
+    back = table.ask("put_back")
+    table.append(4)
+    read_range(table.log())
+    back()
+    table.expect_rows(read_range(table.log()).rows, "a table that was put back from a backup is read", kept)
+
+
+def test_a_table_that_is_made_again_has_another_identity(table: Table) -> None:
+    table.append(3)
+    old = table.log()
+    table.ask("make_again")
+    table.rows.clear()
+    new = table.log()
+    assert new.table.table_id != old.table.table_id, (
+        f"a table was dropped and made again, and its `table_id` is the same: {new.table.table_id!r}"
+    )
+    table.append(5)
+    table.expect_rows(read_range(table.log()).rows, "a table that was dropped and made again is read")
+    expect(old.table, old.log.table, "`TableLog.table` of a log whose table was dropped and made again")
+
+
+def test_an_identity_is_the_same_in_each_process(table: Table) -> None:
+    table.append(1)
+    log = table.log()
+    expect(carried(log).table.table_id, log.table.table_id, "`table_id` of a log out of a pickle")
+    expect(pickle.loads(pickle.dumps(log.table)), log.table, "a LogTable out of a pickle")  # noqa: S301 - our own bytes
+
+
+def test_a_renamed_column_is_told_by_its_former_name(table: Table) -> None:
+    table.append(3)
+    before = table.log()
+    identity = before.table.table_id
+    old, new = table.ask("rename_column")
+    log = table.log()
+    expect(log.table.table_id, identity, "`table_id` after a column was renamed")
+    assert new in log.table.schema.names, f"a column was renamed to {new!r}, and the table has {log.table.schema.names}"
+    assert old not in log.table.schema.names, f"the column {old!r} was renamed, and the table still has it"
+    expect(tuple(log.table.former_names.get(new, ())), (old,), f"`former_names` of the renamed column {new!r}")
+    expect(set(log.table.former_names) - set(log.table.schema.names), set(), "columns of `former_names` that are none")
+    assert old in before.table.schema.names, "`TableLog.table` is the table as it was when the log was opened"

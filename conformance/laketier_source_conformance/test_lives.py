@@ -1,0 +1,138 @@
+"""The life of a log: in a pickle, in threads, beside others, and after its end."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from laketier_conformance.expect import expect, goes_well
+from laketier_source_conformance.children import Processes
+from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
+from laketier_source_conformance.system import Table
+
+
+def test_a_log_is_pickled_while_it_is_used(table: Table) -> None:
+    """A round pickles it for each task, after `bounds` and `plan`, and while others read."""
+    for _ in range(2):
+        table.append(10)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    reading = log.log.read(splits[0])
+    next(reading, None)
+    with goes_well("a log is pickled while it is read"):
+        data = pickle.dumps((log.log, splits))
+    task, given = pickle.loads(data)  # noqa: S301 - our own bytes
+    table.expect_rows(read_splits(task, given).rows, "a log out of a pickle that was made in mid-read")
+
+
+def test_a_pickle_of_a_log_is_small(table: Table) -> None:
+    """It goes to each task."""
+    for _ in range(3):
+        table.append(5)
+    log = table.log()
+    log.bounds()
+    size = len(pickle.dumps(log.log))
+    assert size < 1 << 20, f"a log of 15 rows is pickled for each task: expected less than 1 MiB, found {size} bytes"
+
+
+def test_threads_read_splits_of_a_log_at_once(table: Table) -> None:
+    for _ in range(4):
+        table.append(25)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    task = carried(log)
+    with ThreadPoolExecutor(4) as pool:
+        reads = list(pool.map(lambda split: read_splits(task, [split]).rows, splits * 3))
+    for time in range(3):
+        rows = [row for read in reads[time * len(splits) : (time + 1) * len(splits)] for row in read]
+        table.expect_rows(rows, "threads read the splits of one log at once")
+
+
+def test_two_logs_of_a_table_are_open_at_once(table: Table) -> None:
+    """A service opens it anew at each look, and closes the older one later."""
+    table.append(5)
+    first = table.log()
+    first.bounds()
+    second = table.log()
+    table.append(5)
+    table.expect_rows(read_range(first).rows, "a log is read that another one was opened beside")
+    first.close()
+    table.expect_rows(read_range(second).rows, "a log is read after an older one was closed")
+
+
+def test_a_log_is_closed_while_another_is_read(table: Table) -> None:
+    for _ in range(2):
+        table.append(10)
+    first, second = table.log(), table.log()
+    first.bounds()
+    splits = list(second.plan(whole(second.bounds())))
+    reading = second.log.read(splits[0])
+    batches = [batch for batch in [next(reading, None)] if batch is not None]
+    first.log.close()
+    batches += [*reading, *read_splits(second, splits[1:]).batches]
+    table.expect_rows(Read(batches).rows, "a log is read while another one of its table is closed")
+
+
+def test_a_log_is_closed_twice_and_in_another_thread(table: Table) -> None:
+    table.append(2)
+    log = table.log()
+    read_range(log)
+    with goes_well("a log is closed in another thread"):
+        _in_a_thread(log.log.close)
+    with goes_well("a log is closed twice"):
+        log.log.close()
+    never_used = table.log()
+    with goes_well("a log is closed that was never asked anything"):
+        never_used.log.close()
+        never_used.log.close()
+
+
+def test_a_source_is_closed_twice(table: Table) -> None:
+    table.append(2)
+    source = table.system.source()
+    source.list_tables()
+    with goes_well("a source is closed twice"):
+        source.source.close()
+        source.source.close()
+
+
+def test_a_log_outlives_its_task(table: Table, processes: Processes) -> None:
+    """Closed in a task's process, it goes on in the driver's."""
+    table.append(5)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    task = carried(log)
+    read_splits(task, splits)
+    task.close()
+    processes.read(log.log, splits)
+    table.append(3)
+    table.expect_rows(read_range(log).rows, "a log is asked again after tasks of it ended")
+
+
+def test_a_log_is_asked_in_any_thread(table: Table) -> None:
+    """A service plans each round in another one."""
+    table.append(4)
+    log = table.log()
+    found: list[Read] = []
+    _in_a_thread(lambda: found.append(read_range(log)))
+    table.append(4)
+    table.expect_rows(read_range(log).rows, "a log is read that another thread asked before")
+    expect(len(found), 1, "the reads of the other thread")
+
+
+def _in_a_thread(do: Callable[[], object]) -> None:
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            do()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]

@@ -1,0 +1,157 @@
+"""A read: its columns, its memory, its end."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import LogSplit, TableLog
+from laketier_conformance.expect import expect
+from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
+from laketier_source_conformance.system import Table, text_of
+
+
+def test_batches_have_the_columns_and_types_of_the_table(table: Table) -> None:
+    table.append(5)
+    log = table.log()
+    for batch in read_range(log).batches:
+        expect(
+            [(field.name, field.type) for field in batch.schema],
+            [(field.name, field.type) for field in log.table.schema],
+            "a batch has the columns of the table, in its order and of its types",
+        )
+        batch.validate(full=True)
+
+
+def test_chosen_columns_come_as_they_were_asked_for(table: Table) -> None:
+    table.append(5)
+    log = table.log()
+    names = log.table.schema.names
+    splits = list(log.plan(whole(log.bounds())))
+    rows = read_splits(carried(log), splits).rows
+    for chosen in ([names[0]], names[::-1], names[-1:], names[: len(names) // 2 + 1]):
+        found = read_splits(carried(log), splits, columns=chosen)
+        for batch in found.batches:
+            expect(batch.schema.names, chosen, f"the columns {chosen} are asked for")
+        expect(
+            [text_of(row) for row in found.rows],
+            [text_of({name: row[name] for name in chosen}) for row in rows],
+            f"rows of which the columns {chosen} are asked for",
+        )
+
+
+def test_chosen_columns_change_no_bad_record(table: Table) -> None:
+    table.append(2)
+    table.ask("append_bad")
+    table.append(2)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    whole_read = read_splits(carried(log), splits)
+    for name in log.table.schema.names:
+        found = read_splits(carried(log), splits, columns=[name])
+        expect(
+            (len(found.rows), [each.offset for each in found.bad]),
+            (len(whole_read.rows), [each.offset for each in whole_read.bad]),
+            f"the rows and bad records of a read of the column {name!r} alone",
+        )
+
+
+def test_each_batch_has_memory_of_its_own(table: Table) -> None:
+    """Also after the read went on, ended, and its log was closed."""
+    for _ in range(3):
+        table.append(20)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    task = log.log
+    kept: list[pa.RecordBatch] = []
+    copies: list[list[str]] = []
+    for split in splits:
+        for batch in task.read(split):
+            kept.append(batch)
+            copies.append([text_of(row) for row in batch.to_pylist()])
+    _are_unchanged(kept, copies, "the read went on and ended")
+    read_splits(log, splits)
+    _are_unchanged(kept, copies, "another read")
+    log.close()
+    gc.collect()
+    _are_unchanged(kept, copies, "its log was closed")
+
+
+def _are_unchanged(kept: list[pa.RecordBatch], copies: list[list[str]], after: str) -> None:
+    for batch, copy in zip(kept, copies, strict=True):
+        found = [text_of(row) for row in batch.to_pylist()]
+        expect(found, copy, f"a batch has memory of its own: it is looked at again after {after}")
+
+
+def test_two_reads_of_a_log_go_on_by_turns(table: Table) -> None:
+    for _ in range(3):
+        table.append(10)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    task = carried(log)
+    first, second = (_each(task, splits) for _ in range(2))
+    found: list[list[pa.RecordBatch]] = [[], []]
+    going = {0: first, 1: second}
+    while going:
+        for which, read in list(going.items()):
+            batch = next(read, None)
+            if batch is None:
+                del going[which]
+            else:
+                found[which].append(batch)
+    for batches in found:
+        table.expect_rows(Read(batches).rows, "two reads of one log go on by turns")
+
+
+def test_a_read_may_be_given_up(table: Table) -> None:
+    """As that of a task whose writer failed."""
+    for _ in range(2):
+        table.append(10)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    task = carried(log)
+    given_up = task.read(splits[0])
+    next(given_up, None)
+    close = getattr(given_up, "close", None)
+    if close is not None:
+        close()
+    table.expect_rows(read_splits(task, splits).rows, "a log is read after a read of it was given up")
+
+
+def test_a_split_is_read_again_by_the_same_log(table: Table) -> None:
+    table.append(10)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    task = carried(log)
+    for time in ("once", "twice", "a third time"):
+        table.expect_rows(read_splits(task, splits).rows, f"the splits of a plan are read {time} by one task")
+
+
+def test_values_at_the_limits_of_their_types(table: Table) -> None:
+    table.append(1)
+    rows = list(table.ask("append_limits"))
+    table.rows += rows
+    table.append(1)
+    found = read_range(table.log())
+    expect([each.error for each in found.bad], [], "values at the limits of their types are read: bad records")
+    table.expect_rows(found.rows, "values at the limits of their types are read")
+
+
+@pytest.mark.parametrize("count", [1, 2, 1000])
+def test_an_append_of_any_size_is_read_whole(table: Table, count: int) -> None:
+    table.append(count)
+    table.expect_rows(read_range(table.log()).rows, f"a table of {count} rows, appended at once")
+
+
+def test_many_small_appends_are_read_whole(table: Table) -> None:
+    for _ in range(12):
+        table.append(1)
+    table.expect_rows(read_range(table.log()).rows, "a table of twelve appends of a row")
+
+
+def _each(task: TableLog, splits: list[LogSplit]) -> Iterator[pa.RecordBatch]:
+    for split in splits:
+        yield from task.read(split)

@@ -1,0 +1,40 @@
+"""Each wrong source is caught, by the sentence of its rule. The correct one that they alter is conformant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from altered_notes import WRONG
+from laketier_source_conformance.rules import RULES, rule_of
+from source_runs import run_sources
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_source_is_caught(tmp_path: Path, name: str) -> None:
+    wrong = WRONG[name]
+    run = run_sources(tmp_path, "notes", [f"--log-test={wrong.test}"], {"NOTES_ALTERED": name})
+    assert run.code == 1, run.output
+    assert run.report["verdict"] == "fail"
+    (result,) = run.report["results"].values()
+    assert result["outcome"] == "failed"
+    assert wrong.says in result["detail"]
+    assert result["rule"] == rule_of(wrong.test).id
+    assert "--source notes --test" in result["again"]
+
+
+def test_there_are_wrong_sources_for_most_rules() -> None:
+    assert len(WRONG) >= 50
+    caught = {rule_of(wrong.test).id for wrong in WRONG.values()}
+    assert {rule.id for rule in RULES} - caught == {"scale", "rounds"}, "rounds meet what the other rules catch"
+
+
+@pytest.mark.deep
+def test_the_source_that_they_alter_is_conformant(tmp_path: Path) -> None:
+    run = run_sources(tmp_path, "notes", ["--log-lake=localfile"])
+    assert run.code == 0, run.output
+    assert run.report["verdict"] == "conformant"
+    assert run.outcomes().keys() == {"passed", "refused"}
+    assert list(run.report["cannot"]) == ["append_many"]
