@@ -28,7 +28,7 @@ from laketier.spi import (
 from laketier_iceberg.clock import storage_time
 from laketier_iceberg.connection import CatalogSettings, sync_embedded
 from laketier_iceberg.data_files import data_files
-from laketier_iceberg.erased import refuse_erased
+from laketier_iceberg.erased import refuse_erased, refuse_rolled_back
 from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, EPOCH, PIPELINE, SEQUENCE, WATERMARK, History
 from laketier_iceberg.live_files import refuse_listed
@@ -85,6 +85,8 @@ class IcebergState(TableState):
         found = History(self.table.metadata).watermark(pipeline)
         if found is None:
             refuse_erased(self.table, pipeline)
+        else:
+            refuse_rolled_back(self.table, pipeline, found)
         return found
 
     def pipelines(self) -> Sequence[str]:

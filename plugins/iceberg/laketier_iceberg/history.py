@@ -34,7 +34,7 @@ class History:
             snapshot = by_id.get(snapshot.parent_snapshot_id)
 
     def watermark(self, pipeline: str) -> Watermark | None:
-        """The pipeline's watermark, if the snapshot that carried it is still part of the history.
+        """The pipeline's watermark, unless the retained snapshots say that the one which carried it left the history.
 
         Looks at one property; walks the retained ancestors only when others have committed since, or the property is
         not there. Raises `RolledBack` and `CorruptTable`.
@@ -44,15 +44,8 @@ class History:
             self._refuse_erased(pipeline)
             return None
         watermark = Watermark.from_json(text)
-        if watermark.snapshot_id is not None and not self._carries(watermark.snapshot_id, self._sequence(pipeline)):
-            raise RolledBack(
-                f"snapshot {watermark.snapshot_id}, which carried epoch {watermark.token.epoch}, is no longer part of "
-                "the table's history",
-                where=f"pipeline {pipeline!r}",
-                why="the table was rolled back, or its main branch was set to another snapshot, and the property with "
-                "the watermark stayed",
-                fix="Find out which epoch the table's rows end with, then run `laketier pipeline adopt --epoch N`.",
-            )
+        if watermark.snapshot_id is not None and self.carries(watermark.snapshot_id, self.sequence(pipeline)) is False:
+            raise rolled_back(watermark, pipeline)
         return watermark
 
     def pipelines(self) -> list[str]:
@@ -78,13 +71,17 @@ class History:
             "forget`.",
         )
 
-    def _sequence(self, pipeline: str) -> int | None:
+    def sequence(self, pipeline: str) -> int | None:
+        """The sequence number of the snapshot that carried the pipeline's watermark; None where others removed the
+        property that says it. Raises `CorruptTable`."""
         text = self.metadata.properties.get(SEQUENCE + pipeline)
         if text is not None and not text.isdecimal():
             raise CorruptTable(f"the property {SEQUENCE}{pipeline} is no number", why=repr(text))
         return None if text is None else int(text)
 
-    def _carries(self, snapshot_id: int, sequence: int | None) -> bool:
+    def carries(self, snapshot_id: int, sequence: int | None) -> bool | None:
+        """Whether a snapshot is the current one or an ancestor of it; None where so many have expired that the retained
+        ones don't say. ``sequence``: its sequence number, if that is known."""
         current = self.metadata.current_snapshot()
         if current is None:
             return False
@@ -99,10 +96,9 @@ class History:
         if carrier is not None:  # others may have removed the property that says it
             sequence = carrier.sequence_number
         if sequence is None:
-            return True
-        if end <= sequence:
-            return False
-        return not (carrier is not None and self._all_retained(sequence, end))
+            return None
+        is_elsewhere = end <= sequence or (carrier is not None and self._all_retained(sequence, end))
+        return False if is_elsewhere else None
 
     def _all_retained(self, after: int, before: int) -> bool:
         """Whether every snapshot with a sequence number between the two is still there: each has one of its own."""
@@ -124,6 +120,18 @@ class History:
             why="the history does not reach back to where the commit began",
             fix="Count the rows of the batch in the table before you run it again.",
         )
+
+
+def rolled_back(watermark: Watermark, pipeline: str) -> RolledBack:
+    """The error for a watermark whose snapshot is no ancestor of the current one."""
+    return RolledBack(
+        f"snapshot {watermark.snapshot_id}, which carried epoch {watermark.token.epoch}, is no longer part of the "
+        "table's history",
+        where=f"pipeline {pipeline!r}",
+        why="the table was rolled back or replaced, or its main branch was set to another snapshot, and the property "
+        "with the watermark stayed",
+        fix="Find out which epoch the table's rows end with, then run `laketier pipeline adopt --epoch N`.",
+    )
 
 
 def _pipeline(snapshot: Snapshot) -> str | None:

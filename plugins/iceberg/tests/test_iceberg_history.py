@@ -54,6 +54,37 @@ def test_a_rollback_behind_an_expired_snapshot_is_noticed_by_sequence_numbers(ev
         TieringRound(events.factory, token=events.token(4)).begin()
 
 
+def _expire_all_but_the_current(events: Any) -> None:
+    metadata = events.table().metadata
+    old = [each.snapshot_id for each in metadata.snapshots if each.snapshot_id != metadata.current_snapshot_id]
+    events.table().maintenance.expire_snapshots().by_ids(old).commit()
+
+
+def test_a_rollback_behind_newer_snapshots_is_noticed_after_all_others_expired(events: Any) -> None:
+    """The snapshots of today don't tell; an older metadata file does."""
+    snapshots = _epochs(events, 0, 3)
+    events.table().manage_snapshots().rollback_to_snapshot(snapshots[1]).commit()
+    events.table().append(pa.Table.from_batches([events.batch(90, 91)]))
+    _expire_all_but_the_current(events)
+    for epoch in (3, 4):
+        with pytest.raises(RolledBack, match=f"snapshot {snapshots[3]}, which carried epoch 3"):
+            TieringRound(events.factory, token=events.token(epoch)).begin()
+    assert events.ids() == [*range(20), 90]
+    pipelines.adopt(events.factory, "p", run="run", epoch=1)
+    events.round(events.token(2), events.batch(20, 30))
+    assert events.ids() == [*range(30), 90]
+
+
+def test_a_rollback_that_was_taken_back_before_all_others_expired_is_none(events: Any) -> None:
+    snapshots = _epochs(events, 0, 3)
+    for snapshot in (snapshots[1], snapshots[3]):
+        events.table().manage_snapshots().set_current_snapshot(snapshot_id=snapshot).commit()
+    events.table().append(pa.Table.from_batches([events.batch(90, 91)]))
+    _expire_all_but_the_current(events)
+    _epochs(events, 4, 4)
+    assert events.ids() == sorted([*range(50), 90])
+
+
 def test_a_dropped_main_branch_is_noticed(events: Any) -> None:
     _epochs(events, 0, 1)
     table = events.table()
@@ -108,9 +139,7 @@ def _erase_and_expire(events: Any) -> None:
     with table.transaction() as tx:
         tx.remove_properties(*list(table.properties))
     table.append(pa.Table.from_batches([events.batch(90, 91)]))
-    metadata = events.table().metadata
-    old = [each.snapshot_id for each in metadata.snapshots if each.snapshot_id != metadata.current_snapshot_id]
-    events.table().maintenance.expire_snapshots().by_ids(old).commit()
+    _expire_all_but_the_current(events)
 
 
 def test_a_pipeline_whose_property_and_snapshots_others_removed_is_not_loaded_again(events: Any) -> None:
