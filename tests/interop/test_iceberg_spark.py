@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from jvm_spark import JvmError, JvmSpark
 from laketier.registry import Lake
-from laketier.spi import RenameColumn, ScanRequest
+from laketier.spi import FeatureNotSupported, RenameColumn, RolledBack, ScanRequest, UnsupportedType
 from laketier.tables.scan import scan
 from laketier_verification.lakes import append, ids, lake_at, rows_of
 
@@ -166,8 +169,6 @@ def test_initial_defaults_of_version_3_are_read_alike(warehouse: Path, jvm: JvmS
 
 
 def test_variants_are_refused_by_name(warehouse: Path, jvm: JvmSpark) -> None:
-    from laketier.spi import UnsupportedType
-
     append(lake_at(warehouse, "iceberg"), rows_of(1), epoch=0)
     jvm.sql("CREATE TABLE laketier.db.v (id BIGINT, doc VARIANT) USING iceberg TBLPROPERTIES ('format-version' = '3')")
     jvm.sql("INSERT INTO laketier.db.v SELECT 1, parse_json('{\"a\": 1}')")
@@ -175,15 +176,108 @@ def test_variants_are_refused_by_name(warehouse: Path, jvm: JvmSpark) -> None:
         lake_at(warehouse, "iceberg", table="db.v").load_table()
 
 
-def test_deletion_vectors_are_refused_by_name(warehouse: Path, jvm: JvmSpark) -> None:
-    from laketier.spi import FeatureNotSupported
+def test_a_rollback_is_noticed_also_after_the_connector_expired_what_told_of_it(warehouse: Path, jvm: JvmSpark) -> None:
+    lake = lake_at(warehouse, "iceberg")
+    first = append(lake, rows_of(1), epoch=0).snapshot_id
+    append(lake, rows_of(2), epoch=1)
+    jvm.sql(f"CALL laketier.system.rollback_to_snapshot('db.t', {first})")
+    jvm.sql("INSERT INTO laketier.db.t VALUES (9, 'x')")
+    expiry = "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1"
+    jvm.sql(f"CALL laketier.system.expire_snapshots(table => 'db.t', {expiry})")
+    with pytest.raises(RolledBack, match="epoch 1"):
+        append(lake, rows_of(3), epoch=2)
+    assert ids(lake) == [1, 9]
 
+
+def test_what_a_hadoop_catalog_committed_since_is_no_orphan(warehouse: Path, jvm: JvmSpark, tmp_path: Path) -> None:
+    """A table that was registered here, and went on there."""
     append(lake_at(warehouse, "iceberg"), rows_of(1), epoch=0)
-    jvm.sql(
-        "CREATE TABLE laketier.db.dv (id BIGINT) USING iceberg TBLPROPERTIES "
-        "('format-version' = '3', 'write.delete.mode' = 'merge-on-read')"
+    hadoop = "spark.sql.catalog.hadoop"
+    files = {hadoop: "org.apache.iceberg.spark.SparkCatalog", f"{hadoop}.type": "hadoop"}
+    jvm.session(
+        settings(warehouse)
+        | files
+        | {f"{hadoop}.warehouse": str(tmp_path / "hadoop"), f"{hadoop}.cache-enabled": "false"}
     )
-    jvm.sql("INSERT INTO laketier.db.dv SELECT id FROM range(10)")
-    jvm.sql("DELETE FROM laketier.db.dv WHERE id = 3")
-    with pytest.raises(FeatureNotSupported, match="deletion vectors"):
-        ours(lake_at(warehouse, "iceberg", table="db.dv"))
+    jvm.sql("CREATE TABLE hadoop.db.h (id BIGINT, name STRING) USING iceberg")
+    jvm.sql("INSERT INTO hadoop.db.h VALUES (1, 'x')")
+    newest = max((tmp_path / "hadoop/db/h/metadata").glob("v*.metadata.json"))
+    jvm.sql(f"CALL laketier.system.register_table(table => 'db.h', metadata_file => '{newest}')")
+    lake = lake_at(warehouse, "iceberg", table="db.h")
+    append(lake, rows_of(2), epoch=0)
+    maintenance = lake.storage.maintenance(lake.load_table())
+    assert maintenance.orphans(2**60) == []
+    jvm.sql("INSERT INTO hadoop.db.h VALUES (3, 'x')")
+    with pytest.raises(FeatureNotSupported, match=r"metadata/v3\.metadata\.json goes on from metadata"):
+        maintenance.orphans(2**60)
+    assert ids(lake) == [1, 2]
+    assert [row["id"] for row in jvm.sql("SELECT id FROM hadoop.db.h ORDER BY id")] == [1, 3]
+
+
+DELETED = [number for number in range(10) if number != 3]
+
+
+@pytest.mark.parametrize("format", ["avro", "orc"])
+def test_deletes_in_other_files_than_parquet_are_refused_until_the_connector_wrote_them_anew(
+    warehouse: Path, jvm: JvmSpark, format: str
+) -> None:
+    """By the way out that the error names, as in the next two."""
+    table = deleted_in_place(warehouse, jvm, **{"write.delete.format.default": format})
+    with pytest.raises(FeatureNotSupported, match="deletes in other files than Parquet") as refusal:
+        ours(table)
+    assert "set write.delete.format.default to parquet, then CALL system.rewrite_position_delete_files" in str(
+        refusal.value
+    )
+    jvm.sql("ALTER TABLE laketier.db.d SET TBLPROPERTIES ('write.delete.format.default' = 'parquet')")
+    rewrite(jvm, "rewrite_position_delete_files", refusal.value)
+    assert ids(table) == DELETED
+
+
+def test_deletion_vectors_are_refused_until_the_connector_removed_them(warehouse: Path, jvm: JvmSpark) -> None:
+    table = deleted_in_place(warehouse, jvm, **{"format-version": "3"})
+    with pytest.raises(FeatureNotSupported, match="deletion vectors") as refusal:
+        ours(table)
+    rewrite(jvm, "rewrite_data_files", refusal.value)
+    assert ids(table) == DELETED
+
+
+def test_equality_deletes_are_refused_until_the_connector_removed_them(warehouse: Path, jvm: JvmSpark) -> None:
+    table = deleted_in_place(warehouse, jvm, where="id > 9")
+    path = warehouse / "db/d/data/deletes.parquet"
+    number = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    pq.write_table(pa.table([[3]], schema=pa.schema([number])), path)
+    jvm.python(
+        """
+        jvm = spark._jvm
+        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, "laketier.db.d")
+        ids = spark.sparkContext._gateway.new_array(jvm.int, 1)
+        ids[0] = 1
+        file = jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(table.spec()).ofEqualityDeletes(ids)
+        file = file.withPath(path).withFormat("parquet").withFileSizeInBytes(size).withRecordCount(1).build()
+        table.newRowDelta().addDeletes(file).commit()
+        """,
+        path=str(path),
+        size=path.stat().st_size,
+    )
+    assert [row["id"] for row in jvm.sql("SELECT id FROM laketier.db.d ORDER BY id")] == DELETED
+    with pytest.raises(FeatureNotSupported, match="equality deletes") as refusal:
+        ours(table)
+    rewrite(jvm, "rewrite_data_files", refusal.value)
+    assert ids(table) == DELETED
+
+
+def deleted_in_place(warehouse: Path, jvm: JvmSpark, where: str = "id = 3", **properties: str) -> Lake:
+    """The table db.d of ten rows, from which the connector deleted without writing its files anew."""
+    append(lake_at(warehouse, "iceberg"), rows_of(1), epoch=0)
+    told = ", ".join(f"'{k}' = '{v}'" for k, v in ({"write.delete.mode": "merge-on-read"} | properties).items())
+    jvm.sql(f"CREATE TABLE laketier.db.d (id BIGINT) USING iceberg TBLPROPERTIES ({told})")
+    jvm.sql("INSERT INTO laketier.db.d SELECT id FROM range(10)")
+    jvm.sql(f"DELETE FROM laketier.db.d WHERE {where}")
+    return lake_at(warehouse, "iceberg", table="db.d")
+
+
+def rewrite(jvm: JvmSpark, procedure: str, refusal: FeatureNotSupported) -> None:
+    """The call that an error advises."""
+    call = re.search(rf"CALL system\.({procedure}\(.*?\)\))", str(refusal))
+    assert call is not None
+    jvm.sql(f"CALL laketier.system.{call[1].replace('…', repr('db.d'))}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import posixpath
+import re
 import sys
 import zlib
 from collections import OrderedDict
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 DATA_PATH = "write.data.path"
 METADATA_PATH = "write.metadata.path"
 METADATA_SUFFIX = ".metadata.json"
+_VERSION = re.compile(r"v\d+\.")
+"""How a metadata file of a catalog of files alone begins: ``v7.metadata.json``, ``v7.gz.metadata.json``."""
 _GZIP = b"\x1f\x8b"
 _MOST = 256 * 1024 * 1024
 """Bytes of a metadata file that are looked at, also unpacked."""
@@ -100,14 +103,15 @@ def another_line(folder: TableFolder, paths: Iterable[str], table: Table) -> str
     """The first of ``paths`` that is a metadata file of this table and goes on from one that the table's metadata do
     not know; None for none. Somebody takes that one for the newest: another catalog in which the table was registered,
     or this one before it was put back from a backup. A file that goes on from a known one tells nothing, as a commit
-    that lost leaves one, too. Where older files are gone, as tables delete them after commits, nothing tells which of
-    those before the gap are older: then a file counts that has, in its log, an unknown one after a known one. Raises
-    `OSError`."""
+    that lost leaves one, too, unless it is of a catalog of files alone (Hadoop's), which counts versions in the names:
+    there, none is left of a commit that lost. Where older files are gone, as tables delete them after commits, nothing
+    tells which of those before the gap are older: then a file counts that has, in its log, an unknown one after a known
+    one. Raises `OSError`."""
     metadata = table.metadata
     known = [*(entry.metadata_file for entry in metadata.metadata_log), table.metadata_location]
     names = {name_of(location) for location in known}
     unknown = {name: path for path in paths if METADATA_SUFFIX in path and (name := name_of(path)) not in names}
-    if len(unknown) < 2:
+    if len(unknown) < 2 and not any(map(_VERSION.match, unknown)):
         return None
     is_whole = True
     try:
@@ -124,11 +128,14 @@ def another_line(folder: TableFolder, paths: Iterable[str], table: Table) -> str
     others, known_names = logs.keys() - older, older | names
     is_whole = is_whole and older <= logs.keys() | names
 
-    def goes_on(before: list[str]) -> bool:
-        first = 0 if is_whole else next((at for at, name in enumerate(before) if name in known_names), len(before))
+    def goes_on(name: str) -> bool:
+        before = logs[name]
+        if _VERSION.match(name) and before and before[-1] in known_names:
+            return True
+        first = 0 if is_whole else next((at for at, each in enumerate(before) if each in known_names), len(before))
         return not others.isdisjoint(before[first:])
 
-    return next((unknown[name] for name in sorted(others) if goes_on(logs[name])), None)
+    return next((unknown[name] for name in sorted(others) if goes_on(name)), None)
 
 
 def _logged(stored: Mapping[str, Any]) -> list[str]:

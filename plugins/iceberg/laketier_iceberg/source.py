@@ -31,7 +31,7 @@ from laketier_iceberg.manifests import naming_damaged_manifests
 from laketier_iceberg.plain import plain_files
 from laketier_iceberg.resolution import Resolution
 from laketier_iceberg.spec import FORMAT
-from laketier_iceberg.splits import split_of
+from laketier_iceberg.splits import WITHOUT_DELETES, split_of
 from laketier_iceberg.types import to_arrow
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema)
             "reading equality deletes",
             format=FORMAT,
             reason="pyiceberg can't apply them",
-            fix="Compact the table with Spark's rewrite_data_files, or read it with Spark.",
+            fix=WITHOUT_DELETES,
         ) from error
     return sorted(tasks, key=lambda task: task.file.file_path), filtered
 

@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 
+WITHOUT_DELETES = (
+    "Remove the deletes with Spark: CALL system.rewrite_data_files(table => …, options => map('rewrite-all', 'true', "
+    "'remove-dangling-deletes', 'true')); or read the table with Spark."
+)
+"""Data files that are rewritten keep their sequence number, so old deletes stay theirs until they are removed, too."""
+_AS_PARQUET = (
+    "Write them anew with Spark: set write.delete.format.default to parquet, then CALL system."
+    "rewrite_position_delete_files(table => …, options => map('rewrite-all', 'true')); or read the table with Spark."
+)
+
+
 def split_of(index: int, task: FileScanTask, resolution: Resolution, plain: frozenset[str]) -> LakeSplit:
     """Raises `FeatureNotSupported` for files that only other readers can read."""
     file = task.file
@@ -46,14 +57,16 @@ def _refuse_encrypted(file: DataFile) -> None:
 
 def _delete(file: Any) -> str:
     """The path of a file of positional deletes. Raises `FeatureNotSupported` for other kinds."""
-    if not str(file.file_format).upper().endswith("PARQUET"):
-        raise FeatureNotSupported(
-            "reading deletion vectors",
-            format=FORMAT,
-            reason=f"{file.file_path} is {file.file_format}",
-            fix="Compact the table with Spark's rewrite_data_files, or read it with Spark.",
-        )
-    return str(file.file_path)
+    kind = str(file.file_format).upper().rpartition(".")[2]
+    if kind == "PARQUET":
+        return str(file.file_path)
+    vectors = kind == "PUFFIN"
+    raise FeatureNotSupported(
+        "reading deletion vectors" if vectors else "reading deletes in other files than Parquet",
+        format=FORMAT,
+        reason=f"{file.file_path} is of the format {kind}",
+        fix=WITHOUT_DELETES if vectors else _AS_PARQUET,
+    )
 
 
 def _partition(task: FileScanTask, metadata: TableMetadata) -> tuple[tuple[tuple[str, str | None], ...], int]:

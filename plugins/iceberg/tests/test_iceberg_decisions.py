@@ -444,6 +444,7 @@ def test_rows_that_were_deleted_are_not_counted_and_no_plain_file_has_them() -> 
         (lambda: split(data_file(file_format=FileFormat.AVRO)), "other files than Parquet"),
         (lambda: split(data_file(key_metadata=b"")), "encrypted"),
         (lambda: split(data_file(), data_file(file_format=FileFormat.PUFFIN)), "deletion vectors"),
+        (lambda: split(data_file(), data_file(file_format=FileFormat.AVRO)), "deletes in other files than Parquet"),
     ],
 )
 def test_what_is_not_read_is_refused(make: Callable[[], Any], what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import os
@@ -496,6 +497,23 @@ def test_what_another_catalog_committed_since_is_no_orphan(events: Any, tmp_path
     with pytest.raises(FeatureNotSupported, match="another catalog may have the table"):
         collect(events)
     assert sorted(there.refresh().scan().to_arrow()["id"].to_pylist()) == [*range(40), 50, 51, 60, 61]
+
+
+@pytest.mark.parametrize("name", ["v5.metadata.json", "v5.gz.metadata.json"])
+def test_one_commit_of_a_catalog_of_files_alone_is_no_orphan(events: Any, tmp_path: Path, name: str) -> None:
+    """Hadoop's, of which a table was registered here and went on there: a commit that lost leaves no such file."""
+    append(events, 0)
+    there = in_another_catalog(events, tmp_path, [50, 51])
+    written = Path(there.metadata_location)
+    data = written.read_bytes()
+    (written.parent / name).write_bytes(gzip.compress(data) if ".gz." in name else data)
+    written.unlink()
+    append(events, 1)
+    with pytest.raises(FeatureNotSupported, match=rf"metadata/{name} goes on from metadata .* does not know"):
+        collect(events)
+    assert sorted(there.scan().to_arrow()["id"].to_pylist()) == [*range(10), 50, 51]
+    events.storage.catalog().drop_table(events.info.path)
+    assert sorted(there.scan().to_arrow()["id"].to_pylist()) == [*range(10), 50, 51]
 
 
 def test_metadata_files_from_before_a_gap_are_no_other_line(events: Any, tmp_path: Path) -> None:
