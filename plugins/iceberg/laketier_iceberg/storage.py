@@ -38,6 +38,7 @@ from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.partitions import PartitionPlan
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, fields_of, named_fields
 from laketier_iceberg.table_properties import EXPIRY, TARGET_FILE_SIZE, check_properties, refuse_unopened
+from laketier_iceberg.types import check_types
 from laketier_iceberg.writer import IcebergWriter, WriterPlan
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ def _data_folder(location: str, given: str | None) -> str:
 
 def _refuse_unwritable(table: TableInfo, loaded: Table, options: IcebergOptions) -> None:
     fields_of(table.descriptor)
+    check_types(table.descriptor.schema)  # others may have dropped the last field of a struct
     unread = [] if options.expire_in_commit else list(EXPIRY)
     unread += [] if options.target_file_bytes is None else [TARGET_FILE_SIZE]
     check_properties(loaded.metadata.properties, str(table.path), unread=unread)

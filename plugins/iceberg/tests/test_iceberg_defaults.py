@@ -117,6 +117,16 @@ def test_tables_that_are_not_written_to(make: Callable[..., Any]) -> None:
     assert upper.ids() == [0, 1]
 
 
+def test_a_struct_whose_last_field_others_dropped_is_refused_by_name(make: Callable[..., Any]) -> None:
+    """No Parquet file holds one, of ours or of Spark."""
+    table = make(pa.schema([("id", pa.int64()), ("s", pa.struct({"a": pa.int64()}))]))
+    with table.table().update_schema() as schema:
+        schema.delete_column(("s", "a"))
+    info = table.storage.catalog().load_table(table.info.path)
+    with pytest.raises(UnsupportedType, match=r"s: a struct without fields can't be stored.*Drop the column"):
+        table.storage.tiering_factory(info)
+
+
 def test_what_lies_in_a_new_tables_place(storage: Any, warehouse: Path) -> None:
     wanted = TableDescriptor(SCHEMA)
     (warehouse / "db").mkdir(parents=True)
