@@ -31,10 +31,12 @@ def refuse_rolled_back(table: Table, pipeline: str, watermark: Watermark) -> Non
     if pipeline == COLLECTOR or snapshot_id is None or history.carries(snapshot_id, sequence) is not None:
         return
     for _, document in _older(table):
-        if sequence is not None and document.get("last-sequence-number", sequence) < sequence:
-            return  # of before the snapshot
         metadata = _parsed(document)
-        carries = None if metadata is None else History(metadata).carries(snapshot_id, sequence)
+        if metadata is None or (sequence is None and metadata.snapshot_by_id(snapshot_id) is None):
+            continue  # perhaps of before the snapshot
+        if sequence is not None and metadata.next_sequence_number() <= sequence:
+            return  # of before the snapshot
+        carries = History(metadata).carries(snapshot_id, sequence)
         if carries is False:
             raise rolled_back(watermark, pipeline)
         if carries:
@@ -94,9 +96,10 @@ def _properties(document: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _parsed(document: Mapping[str, Any]) -> TableMetadata | None:
     """None for what is no metadata of a table that pyiceberg knows."""
+    from pyiceberg.exceptions import ValidationError
     from pyiceberg.table.metadata import TableMetadataUtil
 
     try:
         return TableMetadataUtil.parse_obj(dict(document))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, ValidationError):
         return None

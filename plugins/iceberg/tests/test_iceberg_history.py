@@ -85,6 +85,22 @@ def test_a_rollback_that_was_taken_back_before_all_others_expired_is_none(events
     assert events.ids() == sorted([*range(50), 90])
 
 
+def test_metadata_of_before_a_watermark_tells_of_no_rollback(events: Any) -> None:
+    """Where others removed what says when it came, and those that had its snapshot are gone."""
+    (snapshot,) = _epochs(events, 0, 0)
+    table = events.table()
+    with table.transaction() as tx:
+        tx.remove_properties("laketier.sequence-number.p")
+    table.append(pa.Table.from_batches([events.batch(90, 91)]))
+    _expire_all_but_the_current(events)
+    older = [Path(each.metadata_file.removeprefix("file://")) for each in events.table().metadata.metadata_log]
+    without = [path for path in older if str(snapshot) not in path.read_text()]
+    assert without
+    for path in set(older) - set(without):
+        path.unlink()
+    assert TieringRound(events.factory, token=events.token(1)).begin() is Decision.PROCEED
+
+
 def test_a_dropped_main_branch_is_noticed(events: Any) -> None:
     _epochs(events, 0, 1)
     table = events.table()
