@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,19 @@ def test_many_names_of_one_file_are_it_once() -> None:
     assert (at.tolist(), ordinals.tolist()) == ([1], [1])
     places[at] = ordinals
     assert known_otherwise(listed, np.ones(3, bool), places, taken) == {0: ("c", "a")}
+
+
+@pytest.mark.parametrize(("at", "level"), [(1_700_000_000.25, logging.INFO), (1_700_000_000, logging.WARNING)])
+def test_a_renamed_file_that_may_be_another_one_is_warned_of(
+    zone: Path, at: float, level: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ext4 gives the number of a deleted file to the next one that is made."""
+    caplog.set_level(logging.INFO)
+    path = land(zone, "a.json", 1, at=at)
+    log = log_of(zone)
+    log.bounds()
+    path.rename(path.with_name("b.json"))
+    log.bounds()
+    [told] = [record for record in caplog.records if "were renamed" in record.message]
+    assert told.levelno == level
+    assert ("copy them to another name" in told.message) == (level == logging.WARNING)

@@ -231,7 +231,12 @@ class LandingLog(TableLog):
         if new:
             self._warned.update(path for path, _ in new)
             named = ", ".join(f"{escaped(name)} is {escaped(path)} now" for path, name in new[:_NAMED])
-            log.info("%s: %d files were renamed after they were taken: %s", escaped(self._table.name), len(new), named)
+            # A disk gives the number of a deleted file to the next one. Times that a program sets are whole seconds.
+            sure = bool((listed.mtimes[moved] % 10**9).all())
+            doubt = "" if sure else ". If they are new files of the same size and time, copy them to another name"
+            level = logging.INFO if sure else logging.WARNING
+            said = "%s: %d files were renamed after they were taken: %s%s"
+            log.log(level, said, escaped(self._table.name), len(new), named, doubt)
 
     def _in_order(self, files: Files) -> Files:
         if self._options.min_age and len(files):
