@@ -52,7 +52,7 @@ def _records_at(
             heard = time.monotonic()
             while len(found) < len(offsets) and None not in found.values():
                 for message in consumer.consume(len(offsets), _WAIT):
-                    partition = message.partition()
+                    partition: Any = message.partition()
                     if message.error() is not None:
                         if _is_passing(connection, message.error(), doing, topic, reasons):
                             continue
