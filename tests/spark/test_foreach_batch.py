@@ -203,6 +203,25 @@ def test_other_rows_under_one_name_in_one_batch_are_refused(
     assert target.ids(spark) == [0, 2, 4, 6, 8]
 
 
+def test_other_files_of_one_folder_in_one_batch_are_other_rows(
+    run_batches: Run, spark: SparkSession, landing: Landing, target: Target
+) -> None:
+    """Spark's hash of a plan tells the folder that it reads, and not which files are there by now."""
+    steps = target.folder / "steps"
+
+    def body(df: DataFrame, batch_id: int) -> None:
+        for part in ("id % 2 = 0", "id % 2 = 1"):
+            df.where(part).write.mode("overwrite").parquet(str(steps))
+            again = df.sparkSession.read.schema(COLUMNS).parquet(str(steps))
+            for _ in range(2):
+                laketier.spark.write_batch(again, batch_id, target.options(pipeline="events-v1"))
+
+    landing.land(1)
+    with pytest.raises(ConfigError, match="a second time, with other rows"):
+        run_batches(landing, target.checkpoint, body)
+    assert target.ids(spark) == [0, 2, 4, 6, 8]
+
+
 def test_a_table_gets_each_batch_also_without_rows(
     run_batches: Run, spark: SparkSession, landing: Landing, tmp_path: Path
 ) -> None:

@@ -137,16 +137,22 @@ def _require_newest(config: LakeConfig, checkpoint: Checkpoint | Unreadable, bat
         )
 
 
-_written: dict[tuple[str, ...], tuple[str, int, int]] = {}
+_written: dict[tuple[str, ...], tuple[str, int, int, int]] = {}
 _lock = threading.Lock()
+
+
+def _files(df: DataFrame) -> int:
+    """A hash of the files that ``df`` reads: a plan tells their folder alone, and others may be there by now."""
+    return hash(frozenset(df.inputFiles()))
 
 
 @contextmanager
 def _once(df: DataFrame, config: LakeConfig, table_uuid: str, token: Token, start: str) -> Iterator[None]:
     """Refuse a second, different write under one name in one batch: it would be taken for a replay of the first, and
-    its rows dropped, also where the way to the table is spelled otherwise. The same plan again is a retry."""
+    its rows dropped, also where the way to the table is spelled otherwise. The same plan of the same files again is a
+    retry."""
     name = (token.run, table_uuid, str(config.table), token.pipeline)
-    mine = (start, token.epoch, df.semanticHash())
+    mine = (start, token.epoch, df.semanticHash(), _files(df))
     with _lock:
         before = _written.get(name)
         if before is not None and before[:2] == mine[:2] and before != mine:
