@@ -7,7 +7,7 @@ bad one, or a dead letter a row; where only the offsets told, the former would b
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from laketier.config import LakeConfig
 from laketier.dead_letters.records import DeadLetter, scan_dead_letters
@@ -33,9 +33,46 @@ def dead_letters_ahead(config: LakeConfig, start: Mapping[str, int], known: Mapp
             yield from scan_dead_letters(config, bucket=bucket, offsets=(first, end)) or ()
 
 
-def digests_ahead(config: LakeConfig, start: Mapping[str, int], known: Mapping[str, int]) -> frozenset[bytes]:
-    """`record_digest` of each of `dead_letters_ahead`, for the tasks of a round."""
-    return frozenset(record_digest(dead_letter.record) for dead_letter in dead_letters_ahead(config, start, known))
+class DigestsAhead:
+    """`record_digest` of each of `dead_letters_ahead`, for the tasks of a round. Driver. Order of calls: `noting` for
+    the dead letters, which others may look at on the way, then `note_rest`. So they are read once."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, set[bytes]] = {}
+        self._left: Iterator[DeadLetter] = iter(())
+
+    def noting(self, dead_letters: Iterator[DeadLetter]) -> Iterator[DeadLetter]:
+        """Note each that is taken.
+
+        Args:
+            dead_letters: The dead letters.
+
+        Returns:
+            The same ones.
+        """
+        self._left = self._noted(dead_letters)
+        return self._left
+
+    def note_rest(self) -> None:
+        """Note those that nobody took."""
+        for _ in self._left:
+            pass
+
+    def of(self, buckets: Iterable[str]) -> frozenset[bytes]:
+        """Look up those of some buckets of the log.
+
+        Args:
+            buckets: The buckets.
+
+        Returns:
+            Their digests.
+        """
+        return frozenset[bytes]().union(*(self._found.get(bucket, ()) for bucket in set(buckets)))
+
+    def _noted(self, dead_letters: Iterator[DeadLetter]) -> Iterator[DeadLetter]:
+        for each in dead_letters:
+            self._found.setdefault(each.record.bucket, set()).add(record_digest(each.record))
+            yield each
 
 
 def record_digest(record: BadRecord) -> bytes:

@@ -303,7 +303,8 @@ class _Replay:
                 "with the present settings",
                 where=self._where,
                 why=f"offset {first.offset} of bucket {first.bucket!r}: {first.error}",
-                fix="Set the table's `read` settings back to what they were, replay, and change them then.",
+                fix="Set the table's `read` settings, and the options of its lake table, back to what they were, "
+                "replay, and change them then.",
             )
         TieringRound(factory, token=last).commit_messages([message])
         return result

@@ -7,11 +7,10 @@ append it again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from laketier.config import LakeConfig
-from laketier.dead_letters.ahead import dead_letters_ahead
-from laketier.dead_letters.records import in_chunks
+from laketier.dead_letters.records import DeadLetter, in_chunks
 from laketier.dead_letters.table import dead_letter_table
 from laketier.dead_letters.unfit import unfit
 from laketier.spi import ConfigError, FeatureNotSupported, TableLog
@@ -20,26 +19,23 @@ from laketier.tiering.unstorable import Trial
 _NAMED = 5
 
 
-def check_still_bad(
-    config: LakeConfig, log: TableLog, start: Mapping[str, int], known: Mapping[str, int], trial: Trial
-) -> None:
-    """Check that the dead letters of a round that was killed are no rows by now that the table can store. Driver. Reads
-    nothing unless a round was killed between its two commits. A source that can't decode dead letters is not checked.
+def check_still_bad(config: LakeConfig, log: TableLog, ahead: Iterable[DeadLetter], trial: Trial) -> None:
+    """Check that the dead letters of a round that was killed are no rows by now that the table can store. Driver. A
+    source that can't decode dead letters is not checked, and ``ahead`` not taken to its end.
 
     Args:
         config: The lake table.
         log: The log of its source's table.
-        start: Where the lake table has read to, per bucket.
-        known: Where the dead-letter table has read to, per bucket.
+        ahead: The dead letters beyond where the lake table has read to.
         trial: Attempts to write to the lake table.
 
     Raises:
-        ConfigError: A dead letter between ``start`` and ``known`` is a row by now.
+        ConfigError: One of ``ahead`` is a row by now.
     """
     found: set[tuple[str, int]] = set()
     still: set[tuple[str, int]] = set()
     try:
-        for dead_letters in in_chunks(dead_letters_ahead(config, start, known)):
+        for dead_letters in in_chunks(ahead):
             found |= {(dead_letter.record.bucket, dead_letter.record.offset) for dead_letter in dead_letters}
             bad = unfit(log, [dead_letter.record for dead_letter in dead_letters], trial)
             still |= {(record.bucket, record.offset) for record in bad.values()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from laketier.config import LakeConfig
-from laketier.dead_letters.ahead import digests_ahead
+from laketier.dead_letters.ahead import DigestsAhead, dead_letters_ahead
 from laketier.dead_letters.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
 from laketier.dead_letters.still_bad import check_still_bad
 from laketier.dead_letters.table import DEAD_LETTERS, DeadLetterRounds, token_of
@@ -86,7 +86,7 @@ class LogRound:
         self._tiering: TieringRound | None = None
         self._groups: list[tuple[LogSplit, ...]] = []
         self._dead: DeadLetterRounds | None = None
-        self._known_digests: frozenset[bytes] = frozenset()
+        self._ahead = DigestsAhead()
         self._epoch = FIRST_EPOCH
         self._fence = self.settings.fence
         self._last: Token | None = None
@@ -127,10 +127,12 @@ class LogRound:
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
             dead_letters = self._pipeline + DEAD_LETTERS
             self._dead = DeadLetterRounds.open(self.config, dead_letters, self.log.table.table_id)
+            ahead = dead_letters_ahead(self.config, self._next.wanted.start, self._dead.known)
+            noted = self._ahead.noting(ahead)
             if not self.log.table.primary_key:  # such a table's letters are never replayed
                 trial = Trial(factory, attempts_after(state, clock_of_table(factory)))
-                check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known, trial)
-            self._known_digests = digests_ahead(self.config, self._next.wanted.start, self._dead.known)
+                check_still_bad(self.config, self.log, noted, trial)
+            self._ahead.note_rest()
         self._raise_fence()
         token = self._token(self._pipeline, self._epoch, self._next.source)
         self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))
@@ -330,7 +332,7 @@ class LogRound:
             within=None if must else self.settings.within,
             dead_letters=None if self._dead is None else self._dead.factory,
             dead_letters_from=LogOffsets() if self._dead is None else self._dead.known,
-            dead_letters_known=self._known_digests,
+            dead_letters_known=self._ahead.of(split.bucket for split in splits),
             merge=merge,
             attempts_after=self._tiering.attempts_after,
             dead_letter_attempts_after=0 if self._dead is None else self._dead.attempts_after,

@@ -68,7 +68,7 @@ class LogTask:
     dead_letters_from: LogOffsets = field(default_factory=LogOffsets)
     """Bad records below may be in the dead-letter table already: a round before this one put them there, and failed."""
     dead_letters_known: frozenset[bytes] = frozenset()
-    """Those that are, by `record_digest`."""
+    """Those that are, by `record_digest`, of the buckets of ``splits``."""
     merge: Merge | None = None
     """For a table with a primary key."""
     attempts_after: int = 0

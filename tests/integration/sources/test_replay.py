@@ -259,7 +259,7 @@ def test_a_killed_replay_binds_the_settings_of_the_next(lettered: Lettered) -> N
     lettered.mend(mended=False)
     with pytest.raises(ConfigError, match="had chosen 2 dead letters, and 2 of them are no rows") as refused:
         lettered.replay()
-    assert "Set the table's `read` settings back" in str(refused.value)
+    assert "Set the table's `read` settings, and the options of its lake table, back" in str(refused.value)
     assert lettered.ids() == [1]
     lettered.mend()
     lettered.replay()

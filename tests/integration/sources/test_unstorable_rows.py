@@ -18,12 +18,12 @@ import pytest
 
 from kafka_logs import json_options, produce, source_at, whole
 from laketier.config import LakeConfig
-from laketier.dead_letters import failpoints
+from laketier.dead_letters import ahead, failpoints
 from laketier.dead_letters.records import scan_dead_letters
 from laketier.dead_letters.replay import replay
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import configure, open_lake, open_log_source
-from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, run_log_task
+from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, run_log_task, splits
 from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import (
     BadRecord,
@@ -178,6 +178,32 @@ def test_a_round_that_was_killed_after_its_letters_chooses_the_same_ones(one_eac
     done = one_each.round(log=CutLog(one_each.opened()))
     assert (done.bad, done.rows) == (2 * len(bad), 2 * len(good))
     assert one_each.letters() == [*letters, *(at + len(bad) for at in letters)], "each once"
+
+
+def test_letters_of_a_killed_round_are_read_once_and_go_to_the_tasks_of_their_bucket(
+    tmp_path: Path, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a kill with a million of them, all went to each task."""
+    tiered = _tiered(tmp_path, engine, "localfile-folder")
+    for bucket in (0, 1):
+        tiered.source.append_raw('{"id": 1, "v": "a"}', "poison", '{"id": 2, "v": ""}', bucket=bucket)
+    made = LogRound(tiered.opened(), tiered.config, DEAD)
+    answers = list(engine.run(list(made.plan())))
+    with observed(_kill), pytest.raises(_Killed):
+        made.finish(answers)
+    scans: list[object] = []
+    monkeypatch.setattr(ahead, "scan_dead_letters", lambda *a, **k: scans.append(k) or scan_dead_letters(*a, **k))
+    monkeypatch.setattr(splits, "WEIGHT_OF_A_TASK", 3)
+    again = LogRound(tiered.opened(), tiered.config, DEAD)
+    tasks = list(again.plan())
+    assert scans == [{"bucket": bucket, "offsets": (0, 3)} for bucket in ("0", "1")]
+    assert [({split.bucket for split in task.splits}, len(task.dead_letters_known)) for task in tasks] == [
+        ({"0"}, 2),
+        ({"1"}, 2),
+    ]
+    done = again.finish(engine.run(tasks))
+    assert (done.bad, done.rows) == (4, 2)
+    assert len(list(scan_dead_letters(tiered.config) or ())) == 4
 
 
 def test_the_error_of_a_table_that_stops_says_where_the_record_is_and_both_ways_out(one_each: Tiered) -> None:
@@ -347,7 +373,7 @@ class Unrecorded(CutLog):
 _CHILD = """
 import sys
 from laketier.registry import configure, open_log_source
-from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy, run_log_task
+from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy, run_log_task, splits
 
 source = open_log_source("lines", {"path": sys.argv[1]}, name="lines", origin="the child")
 config = configure(dict(pair.split("=", 1) for pair in sys.argv[2:]))

@@ -34,6 +34,22 @@ def test_a_table_that_is_due_in_days(store: StateStore, clock: Clock) -> None:
     assert store.acquire(A, 1, 30) == (), "now it is due after its freshness"
 
 
+def test_how_old_a_table_is_that_a_clock_ahead_tiered_nobody_knows(store: StateStore, clock: Clock) -> None:
+    """It was called fresh for as long as the clock was wrong by."""
+    store.register([table("t")])
+    clock.pass_seconds(10 * DAY)
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Success())
+    assert store.snapshot()[0].fresh
+    clock.pass_seconds(-10)
+    assert (store.snapshot()[0].fresh, store.snapshot()[0].behind_seconds) == (True, 0), "clocks go a little wrong"
+    clock.pass_seconds(-10 * DAY)
+    assert (store.snapshot()[0].fresh, store.snapshot()[0].behind_seconds) == (False, None)
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Success())
+    assert store.snapshot()[0].fresh
+
+
 def test_a_failure_that_is_tried_again_in_days(store: StateStore, clock: Clock) -> None:
     store.register([table("t")])
     clock.pass_seconds(10 * DAY)

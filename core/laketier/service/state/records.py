@@ -250,11 +250,17 @@ class TableStatus:
 
     @property
     def behind_seconds(self) -> float | None:
-        """How old what the lake holds is at most, None before the first round."""
-        last = self.table.last_tiered_at
+        """How old what the lake holds is at most. None before the first round, and where a clock that was ahead told
+        when the last one was: nobody knows then."""
+        last = self._tiered_at
         return None if last is None else max(0, self.at - last) / 1000
 
     @property
     def fresh(self) -> bool:
         """Whether that is within the table's freshness."""
-        return is_fresh(self.at, self.table.last_tiered_at, self.table.freshness_seconds)
+        return is_fresh(self.at, self._tiered_at, self.table.freshness_seconds)
+
+    @property
+    def _tiered_at(self) -> int | None:
+        last = self.table.last_tiered_at
+        return None if last is None or last > self.at + SLACK_MS else last
