@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from laketier.registry import open_log_source
 from laketier.rounds import LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.checked_log import CheckedLog
 from laketier_conformance.asked import say, switch_on
+from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_source_conformance.reads import read_splits
 from laketier_source_conformance.system import ORIGIN
@@ -37,7 +39,8 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
     log, splits = pickle.loads(Path(request["task"]).read_bytes())  # noqa: S301 - of the process that asks
     if "supervised" in request:
         be_supervised(request["supervised"], request["sees"])
-    read = read_splits(log, splits)
+    with off(request["ahead"], request["packages"]) if "ahead" in request else nullcontext():
+        read = read_splits(log, splits)
     Path(request["to"]).write_bytes(pickle.dumps(read))
     return {"rows": len(read.rows)}
 

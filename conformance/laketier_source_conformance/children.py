@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -44,9 +45,14 @@ class Processes:
         self._count = 0
 
     def fresh(self) -> Child:
-        """An interpreter of its own, that has imported nothing of the source."""
+        """An interpreter of its own, that has imported nothing of the source: in another folder, and with other hashes
+        of text, as on another machine."""
+        self._folder.mkdir(exist_ok=True)
         command, pipe = [sys.executable, "-m", _SERVED], subprocess.PIPE
-        return self._keep(Child(subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0)))
+        folders = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+        environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": os.pathsep.join(folders)}
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, cwd=self._folder, env=environment)
+        return self._keep(Child(process))
 
     def take(self) -> Child:
         """A process that nobody used before: sooner than a fresh interpreter."""

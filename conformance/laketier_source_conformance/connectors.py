@@ -38,10 +38,12 @@ class FilesHarness(SourceHarness):
     """A landing zone of JSON lines. Each append lands a file."""
 
     codec: ClassVar[str] = "json"
+    odd_text: ClassVar[str] = "ü\u2028\u0000\n"
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
         "append_open": _NO_TRANSACTIONS,
         "add_bucket": _ONE_BUCKET,
+        "compact": "a file is there as a whole, or gone",
         "leave_gap": "each file has one offset, which is never given again",
         "rename_column": "a landing zone keeps no former names",
         "put_back": "a landing zone has no history: its ledger is its identity",
@@ -91,7 +93,7 @@ class FilesHarness(SourceHarness):
     def append_limits(self, name: str) -> Sequence[Row]:
         rows = [
             {"id": 2**63 - 1, "text": "", "score": 1.7976931348623157e308, "at": datetime(9999, 12, 31, tzinfo=UTC)},
-            {"id": -(2**63), "text": "ü\u2028\u0000\n" * 5000, "score": 5e-324, "at": datetime(1, 1, 1, tzinfo=UTC)},
+            {"id": -(2**63), "text": self.odd_text * 5000, "score": 5e-324, "at": datetime(1, 1, 1, tzinfo=UTC)},
         ]
         self.land(name, self.encode(rows))
         return rows
@@ -128,6 +130,7 @@ class CsvFilesHarness(FilesHarness):
     """A landing zone of CSV."""
 
     codec = "csv"
+    odd_text = 'ü"\u2028,'
 
     def encode(self, rows: Sequence[Row]) -> bytes:
         lines = [
@@ -181,6 +184,7 @@ class LakeHarness(SourceHarness):
         "append_bad": "a lake table holds rows alone",
         "append_open": "a commit is there as a whole",
         "append_limits": "the suite of formats asks for the values of each type",
+        "compact": "the log of a lake table keeps what its commits appended",
         "add_bucket": "the log of a lake table has one bucket",
         "secret_options": "a lake in a folder needs no password",
     }

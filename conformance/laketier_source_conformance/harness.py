@@ -80,12 +80,17 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def add_bucket(self, name: str) -> None:
-        """Give a table one more bucket. Of the rows that are appended next, at least one goes into it."""
+        """Give a table one more bucket, empty. At least one of the rows that are appended next goes into it."""
         raise NotImplementedError
 
     def leave_gap(self, name: str) -> None:
         """Use up some offsets at the end of a bucket without a record that a reader sees, as an aborted transaction
         does."""
+        raise NotImplementedError
+
+    def compact(self, name: str) -> Sequence[Row]:
+        """Take away some records in the midst of a bucket, whose offsets stay missing, as the compaction of a topic by
+        its keys does. Return the rows that are left of the whole table."""
         raise NotImplementedError
 
     def expire(self, name: str) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from laketier_conformance.expect import expect, goes_well
+from laketier_conformance.expect import NotShown, expect, goes_well
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
 from laketier_source_conformance.system import Table
+
+_OFTEN = 8
 
 
 def test_a_log_is_pickled_while_it_is_used(table: Table) -> None:
@@ -120,6 +125,27 @@ def test_a_log_is_asked_in_any_thread(table: Table) -> None:
     table.append(4)
     table.expect_rows(read_range(log).rows, "a log is read that another thread asked before")
     expect(len(found), 1, "the reads of the other thread")
+
+
+def test_closed_logs_keep_no_descriptors(table: Table) -> None:
+    """A service opens each table again and again, for months."""
+    table.append(3)
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        raise NotShown("descriptors", "the system does not show them in /proc")
+    counts = []
+    for _ in range(3):
+        for _ in range(_OFTEN):
+            source = table.system.source()
+            log = source.open(table.listed, table.system.harness.table_options)
+            read_range(log)
+            log.close()
+            source.close()
+        gc.collect()
+        counts.append(len(os.listdir(folder)))
+    assert counts[-1] - counts[0] < _OFTEN, (
+        f"a log was opened, read and closed {2 * _OFTEN} times more: {counts[-1] - counts[0]} descriptors more are open"
+    )
 
 
 def _in_a_thread(do: Callable[[], object]) -> None:

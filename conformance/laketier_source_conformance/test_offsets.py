@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
-from laketier.spi import LogOffsets, LogRange
+from laketier.spi import BucketBounds, LaketierError, LogOffsets, LogRange, TableLog
 from laketier_conformance.expect import expect
 from laketier_source_conformance.reads import between, first_of, is_served_from_a_snapshot, latest, read_range, whole
 from laketier_source_conformance.system import Table, ordered, text_of
@@ -146,3 +147,88 @@ def test_offsets_that_no_reader_sees_are_passed_over(table: Table) -> None:
         read_range(log, between(end, latest(log.bounds()))).rows, "what came after offsets without records", rows
     )
     table.expect_rows(read_range(table.log()).rows, "a log is read that has offsets without records")
+
+
+def test_gaps_anywhere_cost_no_row(table: Table) -> None:
+    """Of several lengths, and where splits are cut."""
+    for count in (3, 1, 4, 2, 5, 6):
+        table.append(count)
+        table.ask("leave_gap")
+    table.append(1)
+    log = table.log()
+    bounds = log.bounds()
+    table.expect_rows(read_range(log).rows, "a log is read that has gaps between its records")
+    for bucket, each in bounds.items():
+        if is_served_from_a_snapshot(each):
+            continue
+        one_by_one: list[str] = []
+        for offset in range(each.earliest, each.latest):
+            one_by_one += map(text_of, read_range(log, between({bucket: offset}, {bucket: offset + 1})).rows)
+        found = read_range(log, between({bucket: each.earliest}, {bucket: each.latest})).rows
+        expect(
+            one_by_one, [text_of(row) for row in found], f"each offset of bucket {bucket!r}, which has gaps, by itself"
+        )
+        for start in range(each.earliest, each.latest, 2):
+            rest = read_range(log, between({bucket: start}, {bucket: each.latest})).rows
+            before = read_range(log, between({bucket: each.earliest}, {bucket: start})).rows
+            expect(
+                [text_of(row) for row in [*before, *rest]],
+                [text_of(row) for row in found],
+                f"bucket {bucket!r}, which has gaps, is read up to {start} and from there on",
+            )
+
+
+def test_compaction_moves_no_offset(table: Table) -> None:
+    """What is left of a bucket stays at its offsets, and what is gone is passed over."""
+    for _ in range(3):
+        table.append(4)
+    log = table.log()
+    bounds = log.bounds()
+    before = latest(bounds)
+    places = _places(log, bounds)
+    left = [dict(row) for row in table.ask("compact")]
+    later = table.append(3)
+    after = log.bounds()
+    for bucket, end in before.items():
+        assert after[bucket].latest >= end, f"a compaction took the latest offset of bucket {bucket!r} back from {end}"
+    table.expect_rows(read_range(log, between(before, latest(after))).rows, "what came after a compaction", later)
+    start = {bucket: each.earliest for bucket, each in bounds.items()}
+    found = read_range(log, between(start, before)).rows
+    table.expect_rows(found, "a range is read whose bucket was compacted", left)
+    moved = {text: at for text, at in _places(log, bounds).items() if places.get(text) != at}
+    expect(moved, {}, "rows that a compaction left, at another offset than before")
+
+
+def _places(log: TableLog, bounds: Mapping[str, BucketBounds]) -> dict[str, tuple[str, int]]:
+    """Each row, and its bucket and offset."""
+    found: dict[str, tuple[str, int]] = {}
+    for bucket, each in bounds.items():
+        for offset in range(each.earliest, each.latest):
+            rows = read_range(log, between({bucket: offset}, {bucket: offset + 1})).rows
+            found |= {text_of(row): (bucket, offset) for row in rows}
+    return found
+
+
+def test_a_range_beyond_the_log_is_refused(table: Table) -> None:
+    """As of a log that lost its newest records: what is not there yet would be taken for read."""
+    table.append(4)
+    log = table.log()
+    bounds = log.bounds()
+    end = {bucket: each.latest + 3 for bucket, each in bounds.items()}
+    start = {bucket: first_of(each) for bucket, each in bounds.items()}
+    try:
+        found = read_range(log, between(start, end)).rows
+    except (LaketierError, OSError):
+        return
+    raise AssertionError(
+        f"a range is planned and read that ends beyond the log: expected an error, found {len(found)} rows, and the "
+        "rows that come there later would be lost"
+    )
+
+
+def test_bounds_have_buckets_without_rows(table: Table) -> None:
+    table.append(3)
+    before = set(table.log().bounds())
+    table.ask("add_bucket")
+    added = set(table.log().bounds()) - before
+    assert added, f"a bucket was added that has no rows yet: `bounds` has empty buckets too, found {sorted(before)}"

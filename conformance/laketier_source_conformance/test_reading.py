@@ -43,6 +43,14 @@ def test_chosen_columns_come_as_they_were_asked_for(table: Table) -> None:
         )
 
 
+def test_rows_are_counted_without_columns(table: Table) -> None:
+    table.append(5)
+    log = table.log()
+    splits = list(log.plan(whole(log.bounds())))
+    counted = sum(batch.num_rows for batch in read_splits(carried(log), splits, columns=[]).batches)
+    expect(counted, 5, "rows of a read of no columns")
+
+
 def test_chosen_columns_change_no_bad_record(table: Table) -> None:
     table.append(2)
     table.ask("append_bad")

@@ -6,6 +6,9 @@ import random
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
+
+from laketier.registry import installed_sources
 from laketier.spi import BadRecord, LogOffsets, LogRange, TableLog
 from laketier_conformance.expect import expect
 from laketier_source_conformance.children import Processes
@@ -52,6 +55,22 @@ def test_a_fresh_interpreter_reads_the_same_rows(table: Table, processes: Proces
     found = processes.read(log.log, log.plan(wanted)).rows
     expect(_texts(found), _texts(read_range(log, wanted).rows), "a range is read in an interpreter of its own")
     table.expect_rows(found, "a log is read in an interpreter of its own")
+
+
+@pytest.mark.parametrize("days", [-4000, 4000], ids=["behind", "ahead"])
+def test_a_host_with_another_clock_reads_the_same_rows(
+    table: Table, processes: Processes, kind: str, days: int
+) -> None:
+    table.append(9)
+    log = table.log()
+    wanted = whole(log.bounds())
+    (offer,) = [each for each in installed_sources() if each.name == kind]
+    packages = sorted({module.partition(".")[0] for module in (offer.module, type(log.log).__module__)})
+    ahead = days * 24 * 3600 * 1000
+    found = processes.read(log.log, log.plan(wanted), processes.take(), ahead=ahead, packages=packages).rows
+    expect(
+        _texts(found), _texts(read_range(log, wanted).rows), f"a range is read by a host whose clock is {days} days off"
+    )
 
 
 def test_two_processes_read_at_once(table: Table, processes: Processes) -> None:

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -215,6 +218,74 @@ class ForgetsWhatItPassed(NotesLog):
             bucket: replace(each, earliest=max(each.earliest, each.latest - 5))
             for bucket, each in super().bounds().items()
         }
+
+
+@wrong("test_offsets.py::test_gaps_anywhere_cost_no_row", "gaps")
+class EndsAtAGap(NotesLog):
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        first = split.start
+        for record in super().records(split):
+            if record.offset > first + 1:
+                return
+            first = record.offset
+            yield record
+
+
+@wrong("test_offsets.py::test_compaction_moves_no_offset", "what came after a compaction")
+class CountsWhatIsLeft(NotesLog):
+    """Offsets are the places among the records that are there now; what is missing at the end is gaps."""
+
+    def lines(self, bucket: str) -> Iterator[dict[str, Any]]:
+        every = list(super().lines(bucket))
+        some = [line for line in every if not line.get("gap")] + [line for line in every if line.get("gap")]
+        return ({**line, "o": every[at]["o"]} for at, line in enumerate(some))
+
+
+@wrong("test_offsets.py::test_a_range_beyond_the_log_is_refused", "found 4 rows")
+class ReadsBeyondTheLog(NotesLog):
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        for line in self.lines(split.bucket):
+            if split.start <= line["o"] < split.end and not line.get("gap"):
+                yield BadRecord(bucket=split.bucket, offset=line["o"], error="", value=line["v"].encode())
+
+
+@wrong("test_offsets.py::test_bounds_have_buckets_without_rows", "has empty buckets too")
+class LeavesOutEmptyBuckets(NotesLog):
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        return {bucket: each for bucket, each in super().bounds().items() if each.latest}
+
+
+@wrong("test_same_rows.py::test_a_host_with_another_clock_reads_the_same_rows[ahead]", "4000 days off")
+class ReadsTheNewestWeek(NotesLog):
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        since = time.time() - 7 * 24 * 3600
+        return (record for record in super().records(split) if (record.at or 0) > since * 1000)
+
+
+@wrong("test_same_rows.py::test_a_fresh_interpreter_reads_the_same_rows", "of its own")
+class SpreadsRowsByHash(NotesLog):
+    """Python's hash of a text is another in each process."""
+
+    def row(self, value: bytes) -> Row:
+        row = dict(super().row(value))
+        return {**row, "score": float(hash(row["text"]) % 1000)}
+
+
+@wrong("test_same_rows.py::test_a_fresh_interpreter_reads_the_same_rows", "No such file")
+class KeepsARelativePath(NotesSource):
+    def open(self, name: str, options: Any) -> TableLog:
+        log: Any = super().open(name, options)
+        return replace(log, folder=Path(os.path.relpath(log.folder)))
+
+
+@wrong("test_lives.py::test_closed_logs_keep_no_descriptors", "descriptors more are open")
+class KeepsFilesOpen(NotesLog):
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        _FILES.append((self.folder / "meta.json").open())
+        return super().bounds()
+
+
+_FILES: list[Any] = []
 
 
 # -- what expired ------------------------------------------------------------------------------------------------------

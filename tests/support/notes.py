@@ -324,6 +324,13 @@ class NotesHarness(SourceHarness):
     def leave_gap(self, name: str) -> None:
         self.write(name, [None, None])
 
+    def compact(self, name: str) -> Sequence[Row]:
+        path = self.root / name / "0.log"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        kept = [{**line, "gap": line["o"] in (2, 3, 5)} for line in lines]
+        path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        return [json.loads(line["v"]) for line in kept if not line["gap"]]
+
     def expire(self, name: str) -> None:
         path = self.root / name / "0.log"
         lines = path.read_text().splitlines(keepends=True)

@@ -1,0 +1,43 @@
+"""Our own sources, and the third party's, are what the suite of sources asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from source_runs import run_sources
+
+FILES = "laketier_source_conformance.connectors"
+QUICK = ("test_offsets.py", "test_same_rows.py", "test_bad_records.py", "test_expired.py", "test_histories.py")
+"""Files of the suite that find most, and take seconds."""
+SOURCES = {
+    "lines": ("lines", ""),
+    "files of JSON": ("files", f"{FILES}:FilesHarness"),
+    "files of CSV": ("files", f"{FILES}:CsvFilesHarness"),
+    "files of Parquet": ("files", f"{FILES}:ParquetFilesHarness"),
+    "files of Arrow": ("files", f"{FILES}:ArrowFilesHarness"),
+    "lake": ("lake", "lake_source_harness:LocalFileLakeHarness"),
+    "kafka": ("kafka", "kafka_source_harness:KafkaHarness"),
+}
+"""By what is read, the source and its harness."""
+
+
+@pytest.mark.parametrize("name", ["lines", "files of JSON"])
+def test_most_rules_hold(tmp_path: Path, name: str) -> None:
+    source, harness = SOURCES[name]
+    more = [f"--log-harness={harness}"] if harness else []
+    run = run_sources(tmp_path, source, [*more, *(f"--log-test={each}" for each in QUICK)])
+    assert run.code == 0, run.output
+    assert run.report["as_asked"]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", SOURCES)
+def test_no_rule_is_broken(tmp_path: Path, name: str) -> None:
+    """What a harness does not show is told, and makes the verdict partial: no test fails."""
+    source, harness = SOURCES[name]
+    more = [f"--log-harness={harness}"] if harness else []
+    run = run_sources(tmp_path, source, [*more, "--log-lake=localfile"])
+    assert run.report["verdict"] in ("conformant", "partial"), run.output
+    assert "failed" not in run.outcomes(), run.output

@@ -1,0 +1,68 @@
+"""The rules of the suite of sources, its MANIFEST and its page go together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from laketier.spi import PluginBroken, PluginNotFound
+from laketier_conformance.manifest import collected_tests, expected_tests
+from laketier_source_conformance.harness import MEMBERS, SourceHarness, harness_of
+from laketier_source_conformance.rules import RULES, rule_of
+from laketier_source_conformance.suite import MANIFEST
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/authors/sources.md").read_text(encoding="utf-8")
+
+
+def test_each_test_has_a_rule_and_each_rule_a_test() -> None:
+    tests = expected_tests(MANIFEST)
+    assert [test for test in tests if rule_of(test) is None] == []
+    assert [rule.id for rule in RULES if not any(rule_of(test) is rule for test in tests)] == []
+
+
+def test_the_page_has_each_rule_and_each_heading_that_a_rule_names() -> None:
+    assert [rule.id for rule in RULES if f"| `{rule.id}` |" not in PAGE] == []
+    headings = {re.sub(r"[^a-z -]", "", line.lower().lstrip("# ")).replace(" ", "-") for line in PAGE.splitlines()}
+    named = {rule.guide.partition("#")[2] for rule in RULES} - {""}
+    assert named <= headings
+
+
+def test_the_manifest_is_what_pytest_collects() -> None:
+    assert collected_tests("--log-source=lines", MANIFEST.parent) == expected_tests(MANIFEST), (
+        "run python -m laketier_source_conformance.manifest lines"
+    )
+
+
+def test_a_harness_that_is_none_is_told() -> None:
+    with pytest.raises(PluginNotFound, match="there is no harness for the source 'nowhere'"):
+        harness_of("nowhere")
+    with pytest.raises(PluginBroken, match="is no subclass of SourceHarness"):
+        harness_of("lines", "json:JSONDecoder")
+    with pytest.raises(PluginBroken, match="nothing would ever call its member 'append_badd'"):
+        _load_a_mistyped_one()
+
+
+def _load_a_mistyped_one() -> None:
+    from importlib.metadata import EntryPoint
+
+    from laketier_source_conformance import harness
+
+    class Mistyped(SourceHarness):
+        def append_badd(self) -> None: ...
+
+    class Entry(EntryPoint):
+        def load(self) -> object:
+            return Mistyped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(harness.importlib.metadata, "entry_points", lambda **_: [Entry("lines", "m:M", harness.GROUP)])
+        harness_of("lines")
+
+
+def test_members_are_methods_that_a_harness_may_have() -> None:
+    assert {"make_table", "append", "expire", "compact", "put_back", "files", "cannot", "engine_modules"} <= set(
+        MEMBERS
+    )

@@ -1,0 +1,116 @@
+"""What the suite of sources needs of Kafka: the mock broker that the client library brings along, once for a run."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from confluent_kafka import Producer
+
+from laketier_kafka.mock_broker import KafkaBroker
+from laketier_source_conformance.harness import Row, SourceHarness
+
+_NUMBERS = itertools.count()
+
+
+@cache
+def _broker() -> KafkaBroker:
+    broker = KafkaBroker()
+    atexit.register(broker.kill)
+    return broker
+
+
+class KafkaHarness(SourceHarness):
+    """Topics of JSON, with one partition. Their names have a prefix, as the broker is that of all tests."""
+
+    engine_modules = ("confluent_kafka",)
+    cannot: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("compact", "append_open", "add_bucket", "leave_gap", "put_back"),
+            "the mock broker can't",
+        ),
+        "rename_column": "a topic has no columns",
+        "files": "a broker's files are its own",
+    }
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._prefix = f"s{next(_NUMBERS)}-"
+
+    @property
+    def source_options(self) -> Mapping[str, Any]:
+        return {"bootstrap-servers": _broker().bootstrap, "timeout-seconds": 2}
+
+    @property
+    def table_options(self) -> Mapping[str, Any]:
+        columns = {"columns.id": "int64", "columns.text": "string", "columns.score": "float64"}
+        return {"value-format": "json", "split-offsets": 4, **columns}
+
+    def secret_options(self) -> Mapping[str, Any]:
+        client = {"client.sasl.password": "{secret}", "client.sasl.username": "u", "client.sasl.mechanism": "PLAIN"}
+        return {**self.source_options, **client, "client.security.protocol": "SASL_PLAINTEXT"}
+
+    def listed(self, name: str) -> str:
+        return self._prefix + name if name else ""
+
+    def make_table(self, name: str) -> None:
+        if not re.fullmatch(r"[a-zA-Z0-9._-]+", name):
+            raise ValueError("a topic's name has ASCII letters, digits, dots, dashes and underscores")
+        _broker().create_topic(self.listed(name), 1)
+
+    def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        rows = [{"id": number, "text": f"row {number}", "score": number / 4} for number in numbers]
+        self._produce(name, [json.dumps(row).encode() for row in rows])
+        return rows
+
+    def append_bad(self, name: str) -> bytes | None:
+        self._produce(name, [b'{"id": "no number"}'])
+        return b'{"id": "no number"}'
+
+    def append_limits(self, name: str) -> Sequence[Row]:
+        rows = [
+            {"id": 2**53 + 1, "text": " ", "score": 0.1},
+            {"id": 2**63 - 1, "text": "", "score": 1.7976931348623157e308},
+            {"id": -(2**63), "text": "ü\u2028\u0000\n" * 5000, "score": 5e-324},
+            {"id": None, "text": None, "score": None},
+        ]
+        self._produce(name, [json.dumps(row).encode() for row in rows])
+        return rows
+
+    def append_many(self, name: str, count: int) -> None:
+        self._produce(name, (f'{{"id": {number}}}'.encode() for number in range(count)))
+
+    def expire(self, name: str) -> None:
+        _broker().delete_records(self.listed(name), 0, 3)
+
+    def make_again(self, name: str) -> None:
+        _broker().delete_topic(self.listed(name))
+        self.make_table(name)
+
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        _broker().down()
+        try:
+            yield
+        finally:
+            _broker().up()
+
+    def _produce(self, name: str, values: Any) -> None:
+        producer = Producer({"bootstrap.servers": _broker().bootstrap, "linger.ms": 0})
+        for value in values:
+            while True:
+                try:
+                    producer.produce(self.listed(name), value, partition=0)
+                    break
+                except BufferError:
+                    producer.poll(1)
+            producer.poll(0)
+        if producer.flush(60):
+            raise RuntimeError("records were not taken")
