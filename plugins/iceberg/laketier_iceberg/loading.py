@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laketier.kit.looks import is_there
-from laketier.spi import CorruptTable, LaketierError, TableInfo, TableNotFound, TablePath
+from laketier.spi import CorruptTable, IncompatibleTable, LaketierError, TableInfo, TableNotFound, TablePath
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors
 from laketier_iceberg.locations import Below
 from laketier_iceberg.lost import lost_metadata
 from laketier_iceberg.moved import refuse_moved
-from laketier_iceberg.stored import metadata_files
+from laketier_iceberg.stored import DAMAGE, document, metadata_file, metadata_files
 from laketier_iceberg.table_properties import refuse_opening
 from laketier_iceberg.unread import is_unreadable, refusal
 
@@ -26,8 +26,8 @@ The catalog is asked again then."""
 
 
 def load(settings: CatalogSettings, path: TablePath) -> Table:
-    """The pyiceberg table, fresh from the catalog. Raises `TableNotFound`, `CorruptTable`, and `FeatureNotSupported` or
-    `UnsupportedType` for what is newer than pyiceberg."""
+    """The pyiceberg table, fresh from the catalog. Raises `TableNotFound`, `CorruptTable`, `IncompatibleTable` for a
+    view, and `FeatureNotSupported` or `UnsupportedType` for what is newer than pyiceberg."""
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     if settings.embedded and not is_there(settings.database):
@@ -68,8 +68,16 @@ def not_found(path: TablePath, why: str | None = None) -> TableNotFound:
 
 def _absent(
     settings: CatalogSettings, path: TablePath, catalog: Catalog | None, why: str | None = None
-) -> TableNotFound | CorruptTable:
+) -> TableNotFound | CorruptTable | IncompatibleTable:
     """What to raise for a table that ``catalog`` does not know; None where there is no catalog."""
+    with naming_catalog_errors(settings):
+        if catalog is not None and _is_view(catalog, path):
+            return IncompatibleTable(
+                "a view has this name, and laketier neither reads nor writes views",
+                where=str(path),
+                why="another engine made it in the same catalog",
+                fix="Use another name for the table, or drop the view with the engine that made it.",
+            )
     place = Path(settings.warehouse, path.database, path.table)
     lost = lost_metadata(place) if settings.embedded else None
     if lost is None:
@@ -84,6 +92,15 @@ def _absent(
         fix=f"Restore {EMBEDDED_FILE} from a backup, or register that file with the catalog. If another program "
         "dropped the table, or nobody needs its rows, delete the folder.",
     )
+
+
+def _is_view(catalog: Catalog, path: TablePath) -> bool:
+    """Whether a SQL catalog has a view of the name, of which pyiceberg says that there is no such table."""
+    file = metadata_file(catalog, (path.database, path.table))
+    try:
+        return file is not None and "view-uuid" in document(catalog, file)
+    except (OSError, *DAMAGE):
+        return False
 
 
 def _was_renamed(catalog: Catalog, path: TablePath, place: Path) -> bool:

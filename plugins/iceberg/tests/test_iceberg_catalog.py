@@ -39,6 +39,7 @@ from laketier.spi import (
     UnsupportedType,
 )
 from laketier_iceberg import removal
+from laketier_iceberg.connection import EMBEDDED_FILE, EMBEDDED_NAME
 from laketier_iceberg.leftovers import foreign_in
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.plugin import IcebergPlugin
@@ -558,3 +559,24 @@ def test_two_fields_of_one_path_are_refused(storage: IcebergStorage) -> None:
         with pytest.raises(IncompatibleTable, match="path of another"):
             catalog.alter_table(path, [change])
     assert catalog.load_table(path).schema.names == ["s", "x"]
+
+
+def test_a_view_is_refused_by_name(storage: Any, warehouse: Path) -> None:
+    """As Spark makes them in the same catalog; pyiceberg says that there is no such table."""
+    catalog, wanted = storage.catalog(), TableDescriptor(pa.schema([("id", pa.int64())]))
+    catalog.create_table(TablePath("db", "t"), wanted)
+    file = warehouse / "elsewhere" / "00000-0.metadata.json"
+    file.parent.mkdir()
+    file.write_text('{"view-uuid": "1", "format-version": 1, "versions": [], "schemas": []}')
+    with contextlib.closing(sqlite3.connect(warehouse / EMBEDDED_FILE)) as database, database:
+        row = (EMBEDDED_NAME, "db", "v", str(file), None, "VIEW")
+        database.execute("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, ?, ?)", row)
+    path = TablePath("db", "v")
+    for refused in (
+        lambda: catalog.load_table(path),
+        lambda: catalog.create_table(path, wanted),
+        lambda: catalog.drop_table(path),
+    ):
+        with pytest.raises(IncompatibleTable, match=r"db\.v: a view has this name"):
+            refused()
+    assert [each.table for each in catalog.list_tables("db")] == ["t"]
