@@ -178,8 +178,15 @@ class LanceWriter(LakeWriter[WriteResult]):
                 why=text,
                 fix="Write to a table with lake.lance.data-storage-version 2.1 or newer.",
             )
-        kind = StorageError if "LanceError(IO)" in text else TableError
-        return kind("a data file could not be written", where=where, why=text)
+        what = "a data file could not be written"
+        if "LanceError(IO)" not in text:
+            return TableError(what, where=where, why=text)
+        return StorageError(
+            what,
+            where=where,
+            why=text,
+            fix="Mend what the storage names, as its space. Nothing of this round was published; it can be run again.",
+        )
 
 
 def described(name: str, rows: int, size: int, columns: Sequence[int], file_version: str) -> dict[str, Any]:

@@ -169,8 +169,8 @@ class _File:
 @pytest.mark.parametrize(
     ("error", "kind", "told"),
     [
-        (OSError("LanceError(IO): no space"), StorageError, "could not be written"),
-        (RuntimeError("LanceError(IO): no space"), StorageError, "could not be written"),
+        (OSError("LanceError(IO): no space"), StorageError, "could not be written.* Mend what"),
+        (RuntimeError("LanceError(IO): no space"), StorageError, "could not be written.* Mend what"),
         (ValueError("an odd array"), TableError, "could not be written"),
         (OSError("it does not encode struct validity"), UnstorableRows, "a struct is null"),
         (KeyError("a mistake of ours"), KeyError, "mistake"),
