@@ -721,3 +721,10 @@ def test_a_record_of_another_epoch_or_fence_is_damage(lake, support, said):
     handle.create_write_transaction([], "append", handle.schema(), [], commit_properties=properties)
     with pytest.raises(CorruptTable, match="and its record says epoch 0, fence 0"):
         lake.committer().open().watermark("p")
+
+
+def test_a_state_that_is_not_of_this_format_is_an_error_of_the_caller(lake, support):
+    lake.create()
+    with pytest.raises(TypeError, match=r"publish needs the state that open\(\) returned, not object"):
+        lake.committer().publish(object(), [], support.watermark(0))
+    assert lake.table.snapshot_id == 0

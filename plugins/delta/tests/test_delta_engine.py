@@ -171,6 +171,20 @@ def test_a_log_that_can_not_be_listed_is_not_taken_for_none(
         open_table(here(lake))
 
 
+def test_a_damaged_log_that_can_not_be_listed_is_not_reached(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether one entry is left of a table that was dropped, nobody knows then."""
+    lake.create()
+
+    def unlisted(_: Location) -> Any:
+        raise OSError("no answer")
+
+    monkeypatch.setattr(engine, "lone_entry", unlisted)
+    failing(monkeypatch, [DeltaError("Kernel error: No protocol found in delta log.")] * 9)
+    with pytest.raises(TableError, match="the Delta log can't be reached, because no answer") as told:
+        open_table(here(lake))
+    assert type(told.value) is TableError
+
+
 def test_what_makes_a_log(tmp_path: Path) -> None:
     files = pafs.LocalFileSystem()
     assert not has_log(files, str(tmp_path))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.kit.nested import children
@@ -127,13 +128,12 @@ class Projection:
             )
         return pa.nulls(rows, wanted.type)
 
-    def project(self, array: pa.Array, source: pa.Field, target: pa.Field, above: str = "") -> pa.Array:
+    def project(self, array: pa.Array, target: pa.Field, above: str = "") -> pa.Array:
         """``array`` as ``target`` wants it: fields of structs found as columns are, promoted types cast."""
         kind = target.type
         inside = f"{above}{target.name}."
         if pt.is_dictionary(array.type):
             array = array.dictionary_decode()
-            source = source.with_type(array.type)
         if pt.is_null(array.type):
             return array.cast(kind)
         if not _alike(array.type, kind):
@@ -144,16 +144,16 @@ class Projection:
             array = pa.concat_arrays([array])  # Arrow builds no list with nulls from offsets that are a slice
         if pt.is_list(kind):
             if not pt.is_list(array.type):
-                array = array.cast(pa.list_(source.type.value_field))
+                array = _as_list(array)
             if _has_no_struct(kind) and array.type.equals(kind):
                 return array
-            values = self.project(array.values, array.type.value_field, kind.value_field, inside)
+            values = self.project(array.values, kind.value_field, inside)
             return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=_mask(array))
         if pt.is_map(kind):
             if _has_no_struct(kind) and array.type.equals(kind):
                 return array
-            keys = self.project(array.keys, array.type.key_field, kind.key_field, inside)
-            items = self.project(array.items, array.type.item_field, kind.item_field, inside)
+            keys = self.project(array.keys, kind.key_field, inside)
+            items = self.project(array.items, kind.item_field, inside)
             return pa.MapArray.from_arrays(array.offsets, keys, items, type=kind, mask=_mask(array))
         try:
             cast = promoted(array, kind)
@@ -172,7 +172,7 @@ class Projection:
             children.append(
                 self.missing(wanted, len(array), inside)
                 if index is None
-                else self.project(array.field(index), fields[index], wanted, inside)
+                else self.project(array.field(index), wanted, inside)
             )
         return pa.StructArray.from_arrays(
             children, fields=[kind.field(i) for i in range(kind.num_fields)], mask=_mask(array)
@@ -196,6 +196,16 @@ def _alike(source: pa.DataType, target: pa.DataType) -> bool:
         and pt.is_map(source) == pt.is_map(target)
         and lists == pt.is_list(target)
     )
+
+
+def _as_list(array: pa.Array) -> pa.ListArray:
+    """A list of another kind as a plain one. Of list views pyarrow's own cast makes lists with other items."""
+    kind = pa.list_(array.type.value_field)
+    if not (pt.is_list_view(array.type) or pt.is_large_list_view(array.type)):
+        return array.cast(kind)
+    ends = pc.cumulative_sum(array.value_lengths().fill_null(0)).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    return pa.ListArray.from_arrays(offsets, array.flatten(), type=kind, mask=_mask(array))
 
 
 def _has_no_struct(kind: pa.DataType) -> bool:

@@ -34,7 +34,7 @@ def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> It
             columns = [
                 projection.missing(field, rows)
                 if index is None
-                else projection.project(batch.column(there[index].name), there[index], field)
+                else projection.project(batch.column(there[index].name), field)
                 for index, field in zip(chosen, schema, strict=True)
             ]
             result = _batch(columns, schema, rows)

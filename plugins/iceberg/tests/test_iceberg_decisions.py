@@ -231,6 +231,13 @@ def test_what_was_current_at_a_version() -> None:
     assert told.value.fix == "The oldest one has 3."
 
 
+def test_the_stamp_of_a_version() -> None:
+    """Of a snapshot that main has, or had before a rollback; of no other branch's, and of none that is gone."""
+    assert [chain().stamp(version) for version in range(6)] == [None, "1", "2", "3", "4", None]
+    assert [chain(head=2, logged=[1, 2, 3]).stamp(version) for version in (2, 3, 4)] == ["2", "3", None]
+    assert chain({}, None).stamp(1) is None
+
+
 def test_the_snapshots_of_a_range() -> None:
     assert [each.snapshot_id for each in chain().between(2, 4, "db.t")] == [2, 3]
     assert [each.snapshot_id for each in chain().between(1, 5, "db.t")] == [1, 2, 3, 4]

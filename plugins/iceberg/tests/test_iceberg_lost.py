@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from laketier.spi import CorruptTable, TableNotFound, TablePath, new_attempt_id
+from laketier.spi import CorruptTable, StorageError, TableNotFound, TablePath, new_attempt_id
 from laketier_conformance.outside import everything, touched
 from laketier_iceberg import lost, removal
 
@@ -43,6 +44,30 @@ def test_a_table_that_the_catalog_lost_is_not_made_anew(events: Any, warehouse: 
     assert touched(before, everything(folder)) == []
     table.catalog.register_table(table.name(), table.metadata_location)
     assert events.ids() == [0, 1, 2]
+
+
+def test_a_mark_that_can_not_be_made_is_told_as_a_failure_of_the_storage(
+    events: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is there still."""
+    events.round(events.token(0), events.batch(0, 3))
+
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lost, "fsync_file", full)
+        with pytest.raises(StorageError, match="refused while a table was dropped, because no space left on device"):
+            events.storage.catalog().drop_table(events.info.path)
+    assert events.ids() == [0, 1, 2]
+
+
+def test_a_handle_that_is_asked_for_again_is_fresh(events: Any) -> None:
+    seen = [events.storage.load(events.info.path).metadata.current_snapshot_id]
+    for epoch in range(2):
+        events.round(events.token(epoch), events.batch(epoch, epoch + 1))
+        seen.append(events.storage.load(events.info.path).metadata.current_snapshot_id)
+    assert len(set(seen)) == 3
 
 
 def test_a_drop_that_was_killed_at_its_start_hides_no_later_loss(events: Any) -> None:

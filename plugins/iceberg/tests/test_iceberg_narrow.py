@@ -124,7 +124,7 @@ HANDLERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], object], Callable[[P
     "a footer is read": (lambda _: None, lambda _: plain._in_footer("x", ODD)),
     "a value is promoted": (
         lambda m: m.setattr(projection, "promoted", fails),
-        lambda _: projection.Projection("x", None, {}, {}).project(pa.array([1]), FIELD, FIELD),
+        lambda _: projection.Projection("x", None, {}, {}).project(pa.array([1]), FIELD),
     ),
     "a data file is opened": (lambda _: None, lambda _: reader._open(ODD, "x")),
     "a default is of the column's type": (

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from laketier import spi
+from laketier.kit.manifests import chain
 from laketier.kit.manifests.chain import back_from, manifest_as_of, manifest_at, onward
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import Manifest
@@ -50,6 +51,20 @@ def test_each_manifest_of_a_whole_history(manifests: ManifestLog) -> None:
         assert [*back_from(manifests, head, down_to=start)] == each[start:][::-1]
         for end in range(LENGTH + 1):
             assert [*onward(manifests, start, end, head)] == each[start:end]
+
+
+def test_the_newest_manifest_is_not_read_once_more(manifests: ManifestLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a history whose writers named no digests, which is read back from there."""
+    head, read, asked = replace(_head(manifests), digests={}), ManifestLog.read, list[int]()
+
+    def counted(log: ManifestLog, number: int) -> Manifest:
+        asked.append(number)
+        return read(log, number)
+
+    monkeypatch.setattr(chain, "step_towards", lambda *_: None)
+    monkeypatch.setattr(ManifestLog, "read", counted)
+    assert manifest_at(manifests, 2, head) == read(manifests, 2)
+    assert head.number not in asked
 
 
 def test_a_manifest_that_is_not_there(manifests: ManifestLog) -> None:
