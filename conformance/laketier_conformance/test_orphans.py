@@ -6,7 +6,10 @@ import itertools
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -38,6 +41,8 @@ NONE = timedelta(0)
 _DAY = 86_400_000
 _FAR = 4_102_444_800_000
 """In ms since the epoch: the year 2100."""
+_WITHIN = 3
+"""In the table's folder, and in so many less one below it."""
 PER_TABLE = 20
 """So many on one table: with more of them most of the time would go into reading it."""
 
@@ -118,8 +123,7 @@ def test_what_is_a_users_stays(table: Table, unproven: Callable[[str, str], None
     if folder is None:
         unproven("files of users beside a table's", "the table is in no local folder")
         return
-    below = (each.relative_to(folder) for each in folder.rglob("*") if each.is_dir())
-    made = sorted(each.as_posix() for each in below if not any(part[0] in "._" for part in each.parts))
+    made = _shown_below(folder)
     theirs = ["README.md", "rows.csv", "notes.txt", "a copy/rows.bak", "somebody's folder/deep/file"]
     theirs += [f"{each}/{name}" for each in made for name in ("README.md", "a copy/rows.bak")]
     for name in theirs:
@@ -130,6 +134,45 @@ def test_what_is_a_users_stays(table: Table, unproven: Callable[[str, str], None
     expect(sorted(listed.intersection(theirs)), [], "files of a user that are listed as orphans")
     collect(table)
     expect([name for name in theirs if not (folder / name).is_file()], [], "files of a user that a collection deleted")
+
+
+def test_a_table_within_its_folders_stays(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """Somebody's warehouse is inside of the table's folder, or of one that the format made there: its files have the
+    names that the format gives. Collecting orphans is refused, or leaves the other table as it is."""
+    table.append(0)
+    folder = local_folder(table.info.location)
+    list_orphans(table.lake.storage, table.info, grace=NONE)  # a format without it refuses here
+    if folder is None:
+        unproven("tables below one whose orphans are collected", "the table is in no local folder")
+        return
+    table.staged(ids_of(1))
+    within: list[Table] = []
+    for number, place in enumerate([folder, *(folder / name for name in _shown_below(folder))][:_WITHIN]):
+        inner = replace(table.lake, location=str(place / "theirs"))
+        try:
+            theirs = inner.create(name=f"db.theirs{number}")
+            home = local_folder(theirs.info.location)
+            if home is None or not home.is_relative_to(place):
+                unproven("tables below one whose orphans are collected", "its warehouse does not say where a table is")
+                return
+            theirs.append(0, ids_of(5))
+        except LaketierError:
+            continue
+        within.append(theirs)
+    with suppress(LaketierError):
+        collect(table)
+    what = "rows of a table below one whose orphans were collected, or refused to be"
+    for theirs in within:
+        with goes_well(f"{what}, are read"):
+            ids = theirs.ids
+        expect(ids, ids_of(5), what)
+    expect(table.ids, ids_of(0), "rows of a table that has others below, after its orphans were collected")
+
+
+def _shown_below(folder: Path) -> list[str]:
+    """The folders that the format made and that no name hides, from the top on."""
+    below = (each.relative_to(folder) for each in folder.rglob("*") if each.is_dir())
+    return sorted(each.as_posix() for each in below if not any(part[0] in "._" for part in each.parts))
 
 
 def test_what_could_not_be_deleted_is_not_called_gone(table: Table, unproven: Callable[[str, str], None]) -> None:

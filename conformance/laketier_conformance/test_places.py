@@ -352,3 +352,16 @@ def test_a_table_below_another_one(table: Table, unproven: Callable[[str, str], 
     with goes_well(f"{what}, are read (a drop takes what is the table's out of its folder, and nothing else)"):
         ids = theirs.ids
     expect(ids, ids_of(5), what)
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_drop_leaves_no_folder(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """Nothing but the table was in it: whoever makes and drops many tables would leave as many empty folders."""
+    table.append(0)
+    folder = local_folder(table.info.location)
+    table.lake.storage.catalog().drop_table(table.path)
+    if folder is None or table.path.table not in folder.name:
+        unproven("folders after drops", "the table is in no local folder of its name")
+        return
+    left = sorted(str(each.relative_to(folder.parent)) for each in (folder, *folder.rglob("*")) if each.exists())
+    expect(left, [], "what is left where a table was that nobody shared, after it was dropped")
