@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from lake_rows import ids_of, letter_states
 from laketier.config import LakeConfig
 from laketier.dead_letters import failpoints
-from laketier.dead_letters.records import DeadLetterState, read_replays, scan_dead_letters
+from laketier.dead_letters.records import DeadLetterState
 from laketier.dead_letters.renaming import rename_pipeline
 from laketier.dead_letters.replay import replay
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import open_lake, open_log_source
 from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.log_engine import LocalEngine
-from laketier.spi import ScanRequest, Stale, TableLog, TokenMismatch, WatermarkLost
-from laketier.tables.scan import scan
+from laketier.spi import Stale, TableLog, TokenMismatch, WatermarkLost
 from laketier.tiering import pipelines
 from laketier.tiering.renaming import Renaming
 from laketier_verification.lines import LinesTable
@@ -55,13 +55,10 @@ class Flow:
         made.finish(self.engine.run(list(made.plan())))
 
     def ids(self) -> list[int]:
-        lake = open_lake(self.config)
-        _, batches = scan(lake.source(lake.load_table()), ScanRequest(columns=("id",)))
-        return sorted(row["id"] for batch in batches for row in batch.to_pylist())
+        return ids_of(self.config)
 
     def states(self) -> dict[int, DeadLetterState]:
-        replays = read_replays(self.config)
-        return {each.record.offset: replays.state(each) for each in scan_dead_letters(self.config) or ()}
+        return letter_states(self.config)
 
     def forget(self) -> None:
         lake = open_lake(self.config)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_logs import json_options, produce, read_with_bad, source_at
+from lake_rows import ids_of, letter_states
 from laketier.config import LakeConfig
 from laketier.dead_letters import failpoints, records
 from laketier.dead_letters.records import (
@@ -26,13 +27,12 @@ from laketier.dead_letters.records import (
     in_chunks,
     read_replays,
     replayed_table,
-    scan_dead_letters,
     summarize_dead_letters,
 )
 from laketier.dead_letters.replay import ReplayResult, replay
 from laketier.dead_letters.table import dead_letter_table
 from laketier.kit.failpoints import VARIABLE, observed
-from laketier.registry import open_lake, open_log_source
+from laketier.registry import open_log_source
 from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import (
@@ -42,14 +42,12 @@ from laketier.spi import (
     FeatureNotSupported,
     LogSplit,
     OnBadRecord,
-    ScanRequest,
     Stale,
     TableChanged,
     TableLog,
     TableNotFound,
     WatermarkLost,
 )
-from laketier.tables.scan import scan
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from laketier_kafka.mock_broker import KafkaBroker
 from laketier_verification.lines import CutLog, LinesTable
@@ -82,13 +80,10 @@ class Lettered:
         return replay(self.config, self.opened(), **settings)
 
     def ids(self) -> list[int]:
-        lake = open_lake(self.config)
-        _, batches = scan(lake.source(lake.load_table()), ScanRequest(columns=("id",)))
-        return sorted(row["id"] for batch in batches for row in batch.to_pylist())
+        return ids_of(self.config)
 
     def states(self) -> dict[int, DeadLetterState]:
-        replays = read_replays(self.config)
-        return {each.record.offset: replays.state(each) for each in scan_dead_letters(self.config) or ()}
+        return letter_states(self.config)
 
 
 @pytest.fixture
