@@ -45,12 +45,13 @@ class Processes:
         self._count = 0
 
     def fresh(self) -> Child:
-        """An interpreter of its own, that has imported nothing of the source: in another folder, and with other hashes
-        of text, as on another machine."""
+        """An interpreter of its own, that has imported nothing of the source: in another folder and time zone, and with
+        other hashes of text, as on another machine."""
         self._folder.mkdir(exist_ok=True)
         command, pipe = [sys.executable, "-m", _SERVED], subprocess.PIPE
         folders = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-        environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": os.pathsep.join(folders)}
+        environment = {**os.environ, "PYTHONHASHSEED": "4711", "TZ": "Asia/Kolkata"}
+        environment["PYTHONPATH"] = os.pathsep.join(folders)
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, cwd=self._folder, env=environment)
         return self._keep(Child(process))
 

@@ -58,8 +58,9 @@ class SourceHarness(ABC):
 
     @abstractmethod
     def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
-        """Append a row for each number, final once this returns, to a table. Return the rows that a reader must see of
-        them, in the order of the numbers. In a table with several buckets, spread them."""
+        """Append a row for each number, each in a record of its own, final once this returns, to a table. Return the
+        rows that a reader must see of them, in the order of the numbers. In a table with several buckets, spread
+        them."""
 
     def append_bad(self, name: str) -> bytes | None:
         """Append one record that is no row of the table. Return the bytes that `BadRecord.value` must have; None where

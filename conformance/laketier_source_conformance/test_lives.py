@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from laketier.rounds.checked_log import CheckedLog
 from laketier_conformance.expect import NotShown, expect, goes_well
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
@@ -78,6 +79,18 @@ def test_a_log_is_closed_while_another_is_read(table: Table) -> None:
     first.log.close()
     batches += [*reading, *read_splits(second, splits[1:]).batches]
     table.expect_rows(Read(batches).rows, "a log is read while another one of its table is closed")
+
+
+def test_a_log_is_closed_once_a_newer_one_of_its_source_is_open(table: Table) -> None:
+    """As a service does, which opens a table again at each look at its source."""
+    table.append(3)
+    source, options = table.system.source(), dict(table.system.harness.table_options)
+    older, newer = (CheckedLog.of(source.open(table.listed, options), table.listed) for _ in range(2))
+    older.bounds()
+    older.log.close()
+    table.append(3)
+    table.expect_rows(read_range(newer).rows, "a log is read after an older one of its source was closed")
+    newer.log.close()
 
 
 def test_a_log_is_closed_twice_and_in_another_thread(table: Table) -> None:
