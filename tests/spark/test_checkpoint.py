@@ -104,6 +104,20 @@ def test_an_epoch_covers_all_source_batches_since_the_one_before(tmp_path: Path)
     assert opened(whole).content(0) == opened(other).content(0)
 
 
+def test_a_source_that_a_query_reads_in_two_places_is_one(tmp_path: Path) -> None:
+    """Spark lists it twice, for a self-join or a union of two of its parts, and keeps one log."""
+    offsets = {epoch: [f'{{"logOffset":{epoch}}}'] * 2 for epoch in range(2)}
+    sources = {f"0/{i}": f"v1\n{entry(f'f{i}', i)}" for i in range(2)}
+    one = opened(make(tmp_path / "a", offsets, sources))
+    other = opened(make(tmp_path / "b", offsets, sources | {"0/1": f"v1\n{entry('x', 1)}"}))
+    assert one.content(0) == other.content(0)
+    assert one.content(1) != other.content(1)
+    mixed = {0: ['{"logOffset":0}', '{"logOffset":0}', '{"logOffset":1}']}
+    unclear = opened(make(tmp_path / "c", mixed, sources | {"1/1": f"v1\n{entry('y', 1)}"})).content(0)
+    assert isinstance(unclear, Unreadable)
+    assert "in 3 places" in unclear.why
+
+
 def test_a_source_without_news_reads_nothing(tmp_path: Path) -> None:
     still = make(tmp_path / "a", {3: ['{"logOffset":1}', "-"], 4: ['{"logOffset":1}', "-"]}, {"0/9.compact": "v1"})
     assert str(opened(still).content(4)).startswith("sha256:")

@@ -108,6 +108,7 @@ class Checkpoint:
     def _content(self, epoch: int) -> str:
         offsets = self._offsets(epoch)
         before = self._offsets(epoch - 1) if epoch > 0 else {}
+        again = self._listed_again(offsets)
         digest = hashlib.sha256()
         for source in in_order(offsets):
             offset = offsets[source]
@@ -116,6 +117,8 @@ class Checkpoint:
             if last is None:
                 if offset != NOTHING:
                     self._require_no_log(source, offset)
+                continue
+            if source in again:
                 continue
             earlier = file_source_batch(before[source]) if source in before else None
             for entry in self._source_entries(source, 0 if earlier is None else earlier + 1, last):
@@ -151,6 +154,20 @@ class Checkpoint:
             raise NotUnderstood(f"source {source} keeps a log of its own, and its offset {offset[:80]} may count that")
         if is_counter(offset) and not names:
             raise NotUnderstood(f"the offset of source {source} is a bare number, {offset}")
+
+    def _listed_again(self, offsets: dict[str, str]) -> set[str]:
+        """The file sources that are one that comes before. Spark lists a source for each place in which a query reads
+        it, as a self-join does, keeps one log of it, and numbers the logs apart from the places. Which log is whose can
+        be told where there is one alone."""
+        files = [source for source in in_order(offsets) if file_source_batch(offsets[source]) is not None]
+        logs = self._names("sources")
+        if not logs or set(files) <= set(logs):
+            return set()
+        if len(logs) == 1 and len(set(offsets.values())) == 1:
+            return set(files) - set(logs)
+        raise NotUnderstood(
+            f"the query reads sources in {len(offsets)} places, and {len(logs)} logs of sources lie there"
+        )
 
     def _source_entries(self, source: str, first: int, last: int) -> list[str]:
         """The lines of the source's log for its batches ``first`` to ``last``; none where nothing new was read."""
