@@ -14,6 +14,7 @@ from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
 from laketier.rounds import LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.checked_log import CheckedLog
+from laketier.spi import LogOffsets
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
@@ -82,6 +83,19 @@ def _rounds(request: dict[str, Any]) -> dict[str, Any]:
     return {"rounds": made}
 
 
+def _stamp(request: dict[str, Any]) -> dict[str, Any]:
+    """The stamp of a position, by a driver that knows nothing else of the table."""
+    source = open_log_source(request["kind"], request["options"], name="tested", origin=ORIGIN)
+    try:
+        log = source.open(request["table"], request["table_options"])
+        try:
+            return {"stamp": log.stamp(LogOffsets.from_text(request["position"]))}
+        finally:
+            log.close()
+    finally:
+        source.close()
+
+
 def _points(request: dict[str, Any]) -> dict[str, Any]:
     """The failpoints that these rounds pass."""
     passed: list[str] = []
@@ -90,7 +104,7 @@ def _points(request: dict[str, Any]) -> dict[str, Any]:
     return {"points": list(dict.fromkeys(passed))}
 
 
-_DO = {"read": _read, "count": _count, "rounds": _rounds, "points": _points}
+_DO = {"read": _read, "count": _count, "rounds": _rounds, "points": _points, "stamp": _stamp}
 
 if __name__ == "__main__":
     serve()

@@ -93,7 +93,10 @@ class Processes:
 
     def ask(self, do: str, **request: Any) -> dict[str, Any]:
         """Ask a process of its own for anything else. Raises as `ended` does."""
-        child = self.take()
+        return self.ask_of(self.take(), do, **request)
+
+    def ask_of(self, child: Child, do: str, **request: Any) -> dict[str, Any]:
+        """The same of a process that was taken, which it ends."""
         try:
             child.send({"do": do, **request})
             return _told(child)

@@ -26,6 +26,11 @@ class System:
         self.kind, self.harness = kind, harness
         self._closed: list[Any] = []
 
+    def has(self, member: str) -> bool:
+        """Whether the harness has something that it may not have."""
+        left_out = getattr(type(self.harness), member) is getattr(SourceHarness, member)
+        return member not in self.harness.cannot and not left_out
+
     def call(self, member: str, *arguments: Any) -> Any:
         """Ask the harness for something that it may not have. Raises `NotShown` or `CannotBe` then."""
         if (why := self.harness.cannot.get(member)) is not None:
@@ -68,6 +73,13 @@ class Table:
         self.system, self.name = system, name
         self.rows: list[Row] = []
         self._next = 1
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What another process needs to open the table."""
+        harness = self.system.harness
+        options = {"options": dict(harness.source_options), "table_options": dict(harness.table_options)}
+        return {"kind": self.system.kind, "table": self.listed, **options}
 
     @property
     def listed(self) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier.spi import LogSplit, OffsetsExpired, StorageError, TableError, TableLog
+from laketier.spi import ConfigError, LogSplit, OffsetsExpired, StorageError, TableError, TableLog
 from laketier_conformance.children import ChildDied
 from laketier_conformance.expect import NotShown, expect, told
 from laketier_conformance.interposed.effects import Effect, look_of
@@ -213,7 +213,7 @@ def _fails(table: Table, ask: Callable[[], object], doing: str) -> None:
         found = ask()
     except OffsetsExpired as error:
         raise AssertionError(f"{doing}: expected StorageError, found {told(error)}") from error
-    except (StorageError, TableError, OSError):
+    except (StorageError, TableError, ConfigError, OSError):
         return
     except Exception as error:
         raise AssertionError(f"{doing}: expected StorageError, found {told(error)}") from error

@@ -6,6 +6,7 @@ import pickle
 
 from laketier.spi import LogOffsets
 from laketier_conformance.expect import expect
+from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import carried, latest, read_range
 from laketier_source_conformance.system import CannotBe, Table
 
@@ -36,8 +37,22 @@ def test_a_stamp_stays_as_the_log_grows(table: Table) -> None:
     assert other != first, f"two positions of a log have the same stamp: {first!r}"
 
 
+def test_a_stamp_is_the_same_in_each_process(table: Table, processes: Processes) -> None:
+    """A round stores it, and the next one may be run on another machine, after months."""
+    table.append(3)
+    end = _end(table)
+    first = table.log().stamp(end)
+    if first is None:
+        raise CannotBe("stamp: the source has none")
+    for doing, child in (("another process", processes.take()), ("a fresh interpreter", processes.fresh())):
+        found = processes.ask_of(child, "stamp", position=end.to_text(), **table.named)["stamp"]
+        expect(found, first, f"the stamp of a position, by {doing}")
+
+
 def test_a_stamp_is_another_in_another_history(table: Table) -> None:
-    """Put back from a backup, and grown again to the same offsets."""
+    """Put back from a backup, and grown again to the same offsets, in each bucket."""
+    if table.system.has("add_bucket"):
+        table.ask("add_bucket")
     table.append(3)
     back = table.ask("put_back")
     at_backup = _end(table)
@@ -45,6 +60,8 @@ def test_a_stamp_is_another_in_another_history(table: Table) -> None:
     table.append(4)
     end = _end(table)
     lost = table.log().stamp(end)
+    grown = [LogOffsets({**at_backup, bucket: last}) for bucket, last in end.items() if last > at_backup.get(bucket, 0)]
+    lost_of_buckets = {position: table.log().stamp(position) for position in grown}
     back()
     if lost is None:
         raise CannotBe("stamp: the source has none")
@@ -56,6 +73,12 @@ def test_a_stamp_is_another_in_another_history(table: Table) -> None:
         f"a table was put back from a backup and has grown again: the stamp of {end.to_text()} is the same, {lost!r}, "
         "and other records lie before it"
     )
+    for position, before in lost_of_buckets.items():
+        found = table.log().stamp(position)
+        assert found is None or found != before, (
+            f"a table was put back from a backup and has grown again: the stamp of {position.to_text()}, with one "
+            f"bucket beyond the backup, is the same, {before!r}"
+        )
 
 
 def test_rows_of_a_table_that_was_put_back_are_those_of_the_backup(table: Table) -> None:

@@ -93,6 +93,27 @@ def test_a_log_is_closed_once_a_newer_one_of_its_source_is_open(table: Table) ->
     newer.log.close()
 
 
+def test_closing_a_log_closes_no_other_of_its_source(table: Table) -> None:
+    """A service has one source, and a log of each table; it closes the older log of a table, and that of another."""
+    table.append(5)
+    other = table.system.table("other")
+    other.append(2)
+    source = table.system.source()
+    options = table.system.harness.table_options
+    first, second, third = (source.open(each.listed, options) for each in (table, table, other))
+    for log in (first, second, third):
+        log.bounds()
+    first.close()
+    third.close()
+    table.expect_rows(read_range(second).rows, "a log is read after others of its source were closed")
+    with goes_well("a source is asked for its tables after its logs were closed"):
+        source.list_tables()
+    again = source.open(other.listed, options)
+    other.expect_rows(read_range(again).rows, "a log is read that was opened after others of its source were closed")
+    again.close()
+    second.close()
+
+
 def test_a_log_is_closed_twice_and_in_another_thread(table: Table) -> None:
     table.append(2)
     log = table.log()

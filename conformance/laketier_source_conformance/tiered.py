@@ -64,12 +64,8 @@ class Tiered:
         return [str(point) for point in self._asked("points", None, 5, None, False)["points"]]
 
     def _asked(self, do: str, offsets: int | None, most: int, failpoints: str | None, dead_letters: bool) -> Any:
-        system = self._table.system
         request: dict[str, Any] = {
-            "kind": system.kind,
-            "options": dict(system.harness.source_options),
-            "table": self._table.listed,
-            "table_options": dict(system.harness.table_options),
+            **self._table.named,
             "format": self._format,
             "warehouse": self._warehouse,
             "offsets": offsets,
