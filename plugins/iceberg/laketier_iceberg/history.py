@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from laketier.spi import COLLECTOR, CorruptTable, RolledBack, UnknownOutcome, Watermark
 
@@ -80,30 +80,14 @@ class History:
         return None if text is None else int(text)
 
     def carries(self, snapshot_id: int, sequence: int | None) -> bool | None:
-        """Whether a snapshot is the current one or an ancestor of it; None where so many have expired that the retained
-        ones don't say. ``sequence``: its sequence number, if that is known."""
-        current = self.metadata.current_snapshot()
-        if current is None:
-            return False
-        last = current
-        for last in self.ancestors():
-            if last.snapshot_id == snapshot_id:
-                return True
-        # The chain ends at its root, or where it was expired: pyiceberg's expiry makes the two look alike. Sequence
-        # numbers only grow along a chain, so one that ends at or below the carrier's does not contain it.
-        end = last.sequence_number or 0
-        carrier = next((s for s in self.metadata.snapshots if s.snapshot_id == snapshot_id), None)
-        if carrier is not None:  # others may have removed the property that says it
-            sequence = carrier.sequence_number
-        if sequence is None:
-            return None
-        is_elsewhere = end <= sequence or (carrier is not None and self._all_retained(sequence, end))
-        return False if is_elsewhere else None
+        """`carried` by the metadata of today."""
+        found = self.metadata.snapshots
+        links = {s.snapshot_id: Link(s.snapshot_id, s.parent_snapshot_id, s.sequence_number) for s in found}
+        return carried(links, self.metadata.current_snapshot_id, snapshot_id, sequence)
 
     def _all_retained(self, after: int, before: int) -> bool:
         """Whether every snapshot with a sequence number between the two is still there: each has one of its own."""
-        there = {s.sequence_number for s in self.metadata.snapshots}
-        return all(number in there for number in range(after + 1, before))
+        return _all_there({s.sequence_number for s in self.metadata.snapshots}, after, before)
 
     def landed(self, commit_id: str, since: int | None) -> bool:
         """Whether a retained snapshot has this commit id. ``since``: the last sequence number before the first
@@ -120,6 +104,44 @@ class History:
             why="the history does not reach back to where the commit began",
             fix="Count the rows of the batch in the table before you run it again.",
         )
+
+
+class Link(NamedTuple):
+    """A snapshot, as far as its place in the history goes. ``sequence``: None in a table of version 1."""
+
+    snapshot_id: int
+    parent: int | None
+    sequence: int | None
+
+
+def carried(links: Mapping[int, Link], current: int | None, snapshot_id: int, sequence: int | None) -> bool | None:
+    """Whether a snapshot is the ``current`` one or an ancestor of it; None where so many have expired that the retained
+    ones, ``links``, don't say. ``sequence``: its sequence number, if that is known."""
+    link = None if current is None else links.get(current)
+    if link is None:
+        return False
+    last = link
+    for _ in links:
+        if link is None:
+            break
+        if link.snapshot_id == snapshot_id:
+            return True
+        last, link = link, None if link.parent is None else links.get(link.parent)
+    # The chain ends at its root, or where it was expired: pyiceberg's expiry makes the two look alike. Sequence
+    # numbers only grow along a chain, so one that ends at or below the carrier's does not contain it.
+    carrier = links.get(snapshot_id)
+    if carrier is not None:  # others may have removed the property that says it
+        sequence = carrier.sequence
+    if sequence is None:
+        return None
+    there = {each.sequence for each in links.values()}
+    end = last.sequence or 0
+    is_elsewhere = end <= sequence or (carrier is not None and _all_there(there, sequence, end))
+    return False if is_elsewhere else None
+
+
+def _all_there(numbers: Collection[int | None], after: int, before: int) -> bool:
+    return all(number in numbers for number in range(after + 1, before))
 
 
 def rolled_back(watermark: Watermark, pipeline: str) -> RolledBack:

@@ -13,6 +13,7 @@ from pyiceberg.table.update import SetSnapshotRefUpdate
 from laketier.spi import CommitterInitContext, Decision, RolledBack, UnknownOutcome, WatermarkLost, new_attempt_id
 from laketier.spi.clocks import shifted
 from laketier.tiering import TieringRound, pipelines
+from laketier_iceberg import erased, stored
 from laketier_iceberg.expiry import expired
 from laketier_iceberg.options import IcebergOptions
 
@@ -99,6 +100,39 @@ def test_metadata_of_before_a_watermark_tells_of_no_rollback(events: Any) -> Non
     for path in set(older) - set(without):
         path.unlink()
     assert TieringRound(events.factory, token=events.token(1)).begin() is Decision.PROCEED
+
+
+@pytest.mark.parametrize("still_there", [0, 8], ids=["none has its snapshot", "some have its snapshot"])
+def test_a_pipeline_that_rests_asks_few_older_metadata_files_and_each_once(
+    events: Any, monkeypatch: pytest.MonkeyPatch, still_there: int
+) -> None:
+    """Each may have megabytes, there are a hundred of them, and each round looks several times."""
+    _epochs(events, 0, 0)
+    with events.table().transaction() as tx:
+        tx.set_properties({"write.metadata.previous-versions-max": "16"})
+    for number in range(20):
+        if number == 20 - still_there // 2:
+            _expire_all_but_the_current(events)
+        if number == 1 and not still_there:
+            _expire_all_but_the_current(events)
+        events.table().append(pa.Table.from_batches([events.batch(90 + number, 91 + number)]))
+    older = [each.metadata_file for each in events.table().metadata.metadata_log]
+    assert len(older) == 16
+    read: list[str] = []
+
+    def document_at(options: Any, file: str) -> Any:
+        read.append(file)
+        return stored.document_at(options, file)
+
+    monkeypatch.setattr(erased, "document_at", document_at)
+    for _ in range(3):
+        assert TieringRound(events.factory, token=events.token(1)).begin() is Decision.PROCEED
+    assert len(read) == len(set(read))
+    assert len(read) == 1 if not still_there else 1 < len(read) <= 6
+    events.table().append(pa.Table.from_batches([events.batch(80, 81)]))
+    known = len(read)
+    assert TieringRound(events.factory, token=events.token(1)).begin() is Decision.PROCEED
+    assert len(read) == len(set(read)) <= known + 1
 
 
 def test_a_dropped_main_branch_is_noticed(events: Any) -> None:
