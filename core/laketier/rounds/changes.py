@@ -6,7 +6,8 @@ notion of equality, and nested ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import pyarrow.types as pt
 
 from laketier.kit import conform
 from laketier.kit.views import only
-from laketier.spi import ConfigError, IncompatibleData, UnsupportedType
+from laketier.spi import ConfigError, IncompatibleData, UnstorableRows, UnsupportedType
 
 UPSERTS = ("+I", "+U")
 OUTDATED = "-U"
@@ -77,10 +78,23 @@ class LatestChanges:
 
         Raises `IncompatibleData` for a null in a key, for what is no change type, and for rows that do not fit."""
         kinds = self._kinds(batch)
-        rows = conform(batch.drop_columns(self._change_columns), self._relaxed)
+        rows = batch.drop_columns(self._change_columns)
         if kinds is not None:
             current = pc.not_equal(kinds, OUTDATED)
             rows, kinds = only(rows, current), kinds.filter(current)
+        deleted = None if kinds is None else pc.equal(kinds, DELETE)
+        try:
+            self._take(conform(rows, self._relaxed), deleted)
+        except UnstorableRows:
+            if deleted is None:
+                raise
+            # What a delete says of columns beside its key is stored nowhere, so it need not fit.
+            for start, end, is_delete in _runs(deleted.to_numpy(zero_copy_only=False)):
+                part = rows.slice(start, end - start)
+                part = conform(part.select(self._key) if is_delete else part, self._relaxed)
+                self._take(part, deleted.slice(start, end - start))
+
+    def _take(self, rows: pa.RecordBatch, deleted: pa.Array | None) -> None:
         if not rows.num_rows:
             return
         for name in self._key:
@@ -89,7 +103,8 @@ class LatestChanges:
                     f"{nulls} rows have null in {name!r}, which is part of the primary key",
                     fix="Correct the producer, or choose a key whose columns are always set.",
                 )
-        deleted = pa.repeat(pa.scalar(False), rows.num_rows) if kinds is None else pc.equal(kinds, DELETE)
+        if deleted is None:
+            deleted = pa.repeat(pa.scalar(False), rows.num_rows)
         self._pending.append(rows.append_column(_DELETED, deleted))
         self._pending_rows += rows.num_rows
         self._pending_bytes += rows.nbytes
@@ -211,20 +226,25 @@ def refused_changes(batch: pa.RecordBatch, key: Sequence[str], change_column: st
     return found
 
 
-def upserted_rows(
-    batch: pa.RecordBatch, schema: pa.Schema, key: Sequence[str], change_column: str | None
-) -> tuple[npt.NDArray[np.int64], pa.RecordBatch]:
-    """The changes of ``batch`` that set a row: their places, and these rows as `LatestChanges.rows` would give them.
-    Raises `IncompatibleData` for rows that do not fit."""
+def places_of(batch: pa.RecordBatch, kinds: Sequence[str], key: Sequence[str], change_column: str | None) -> list[int]:
+    """The changes of ``batch`` of one of these ``kinds``, by their place, without those that are no change of a row.
+    Without change types, all rows are ``+I``."""
     kept = np.ones(batch.num_rows, bool)
     kept[list(refused_changes(batch, key, change_column))] = False
     if change_column is not None and change_column in batch.schema.names:
-        kinds = _as_text(batch.column(change_column), change_column)
-        kept &= pc.is_in(kinds, value_set=pa.array(UPSERTS)).to_numpy(zero_copy_only=False)
-    fields = [field for field in schema if field.name != change_column]
-    relaxed = pa.schema([field.with_nullable(True) for field in fields])
-    rows = conform(only(batch, pa.array(kept)).select([field.name for field in fields]), relaxed)
-    return np.flatnonzero(kept), pa.RecordBatch.from_arrays(rows.columns, schema=pa.schema(fields))
+        found = _as_text(batch.column(change_column), change_column)
+        kept &= pc.is_in(found, value_set=pa.array(kinds)).to_numpy(zero_copy_only=False)
+    elif UPSERTS[0] not in kinds:
+        return []
+    return [int(place) for place in np.flatnonzero(kept)]
+
+
+def _runs(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, bool]]:
+    """Where a value begins that the next ones share, where they end, and which it is."""
+    starts = np.flatnonzero(np.diff(flags)) + 1
+    bounds = [0, *starts.tolist(), len(flags)]
+    for start, end in itertools.pairwise(bounds):
+        yield start, end, bool(flags[start])
 
 
 def _no_change(name: str, value: str | None) -> str:

@@ -6,13 +6,14 @@ over without their offsets; such a row is told at the last offset of its split, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from laketier.kit import conform
 from laketier.kit.views import only
-from laketier.rounds.changes import upserted_rows
+from laketier.rounds.changes import DELETE, UPSERTS, places_of
 from laketier.rounds.told_changes import row_text
 from laketier.rounds.upsert import Merge
 from laketier.spi import (
@@ -24,6 +25,7 @@ from laketier.spi import (
     TableLog,
     UnstorableRows,
 )
+from laketier.tiering.unstorable import refused_places, why_unstorable
 
 
 def storable_rows(
@@ -37,14 +39,37 @@ def storable_rows(
 
 
 def unstorable_changes(merge: Merge, find_unstorable: FindUnstorable) -> FindUnstorable:
-    """``find_unstorable`` for the changes that ``merge`` takes: of those only that set a row, as the others store none.
-    What is left out changes nothing: the key keeps what it had before, until its next change."""
+    """``find_unstorable`` for the changes that ``merge`` takes: of those that set a row, and by the key alone of those
+    that delete one, of which nothing else is used. What is left out changes nothing: the key keeps what it had before,
+    until its next change."""
+    keys = pa.schema([merge.rows.field(name).with_nullable(True) for name in merge.key])
 
     def find(batch: pa.RecordBatch) -> Mapping[int, str]:
-        places, rows = upserted_rows(batch, merge.rows, merge.key, merge.change_column)
-        return {int(places[at]): why for at, why in find_unstorable(rows).items()}
+        upserts = places_of(batch, UPSERTS, merge.key, merge.change_column)
+        deletes = places_of(batch, [DELETE], merge.key, merge.change_column)
+        gone = _rows_at(batch, deletes).select(keys.names)
+
+        def refusal(start: int, end: int) -> UnstorableRows | None:
+            try:
+                conform(gone.slice(start, end - start), keys)
+            except UnstorableRows as error:
+                return error
+            return None
+
+        rows = _rows_at(batch, upserts)
+        rows = rows.select([name for name in rows.schema.names if name != merge.change_column])
+        found = {upserts[at]: why for at, why in find_unstorable(rows).items()}
+        return found | {
+            deletes[at]: why_unstorable(error) for at, error in refused_places(len(deletes), refusal).items()
+        }
 
     return find
+
+
+def _rows_at(batch: pa.RecordBatch, places: Sequence[int]) -> pa.RecordBatch:
+    kept = np.zeros(batch.num_rows, bool)
+    kept[list(places)] = True
+    return only(batch, pa.array(kept))
 
 
 def _told_by_row(

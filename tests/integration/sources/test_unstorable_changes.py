@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Changes:
     config: LakeConfig
     engine: LocalEngine
 
-    def append(self, *changes: tuple[str, int, str | None], bucket: int = 0) -> None:
+    def append(self, *changes: tuple[str, int, Any], bucket: int = 0) -> None:
         lines = [json.dumps({"id": key, "v": value, "op": op}) for op, key, value in changes]
         self.source.append_raw(*lines, bucket=bucket)
 
@@ -57,7 +58,7 @@ class Changes:
         return made.finish(self.engine.run(list(made.plan())))
 
     @property
-    def rows(self) -> dict[int, str]:
+    def rows(self) -> dict[Any, Any]:
         lake = open_lake(self.config)
         _, batches = scan(lake.source(lake.load_table()), ScanRequest())
         rows = [row for batch in batches for row in batch.to_pylist()]
@@ -70,12 +71,21 @@ class Changes:
         return [json.loads(each.value or b"") for each in found]
 
 
-def _changes(tmp_path: Path, engine: LocalEngine, format: str, **options: str) -> Changes:
+_ROWS = pa.schema([pa.field("id", pa.int64(), False), pa.field("v", pa.string(), False)])
+_COLUMNS = {"id": "int64", "v": "string", "op": "string"}
+
+
+def _changes(
+    tmp_path: Path,
+    engine: LocalEngine,
+    format: str,
+    schema: pa.Schema = _ROWS,
+    columns: Mapping[str, str] = _COLUMNS,
+    **options: str,
+) -> Changes:
     values = {"lake.format": format, "lake.warehouse": str(tmp_path / "lake"), "lake.table": "db.t"}
     config = configure({**values, "lake.pipeline": "tests.lines.t", **options}, environment={})
-    schema = pa.schema([pa.field("id", pa.int64(), False), pa.field("v", pa.string(), False)])
     prepare_table(open_lake(config), schema, TableLayout(primary_key=("id",)))
-    columns = {"id": "int64", "v": "string", "op": "string"}
     return Changes(LinesTable(tmp_path / "logs", "t").create(columns, buckets=2), config, engine)
 
 
@@ -114,6 +124,31 @@ def test_a_table_that_stops_names_the_change_and_both_ways_out(changes: Changes)
     assert (changes.round(FAIL).bad, changes.rows) == (0, {1: "a", 2: "b"}), "its newest change can be stored"
 
 
+def test_a_column_that_the_source_has_no_more_is_no_hindrance(tmp_path: Path, engine: LocalEngine) -> None:
+    wider = _ROWS.append(pa.field("former", pa.int64()))
+    changes = _changes(tmp_path, engine, "localfile", wider)
+    changes.append(("+I", 1, "a"), ("+I", 2, None))
+    assert changes.round().bad == 1
+    assert changes.rows == {1: "a"}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_the_table_would_round_is_taken_aside_and_what_a_delete_says_beside_its_key_is_not_looked_at(
+    tmp_path: Path, engine: LocalEngine, format: str
+) -> None:
+    """Nanoseconds that are no whole microseconds."""
+    rows = pa.schema([pa.field("id", pa.timestamp("us"), False), pa.field("v", pa.timestamp("us"))])
+    columns = {"id": "timestamp[ns]", "v": "timestamp[ns]", "op": "string"}
+    changes = _changes(tmp_path, engine, format, rows, columns)
+    changes.append(("+I", 1000, 1000), ("+I", 2000, 1001), ("+I", 3001, 1000), ("+I", 4000, 1000))
+    assert changes.round().bad == 2
+    assert {row.microsecond: value.microsecond for row, value in changes.rows.items()} == {1: 1, 4: 1}
+    changes.append(("-U", 1000, 1001), ("+U", 1000, 2000), ("-D", 2000, 1001), ("-D", 4000, 1001), ("-D", 3001, None))
+    assert changes.round().bad == 1
+    assert {row.microsecond: value.microsecond for row, value in changes.rows.items()} == {1: 2}
+    assert [letter["id"] for letter in changes.letters()] == [2000, 3001, 3001]
+
+
 def test_a_round_that_was_killed_after_its_letters_tells_them_once(local: Changes) -> None:
     local.append(("+I", 1, "a"), ("+U", 1, None), ("+I", 2, None))
     made = local.planned()
@@ -148,7 +183,8 @@ def test_tasks_that_share_records_take_none_aside_and_say_how_it_can_be_done(
     tmp_path: Path, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One would leave out what another merges in part."""
-    shared = _changes(tmp_path, engine, "localfile", **{"lake.bucket-by": "bucket(3, id)"})
+    options: dict[str, Any] = {"lake.bucket-by": "bucket(3, id)"}
+    shared = _changes(tmp_path, engine, "localfile", **options)
     shared.append(*(("+I", key, "a") for key in range(8)), ("+I", 8, None))
     with monkeypatch.context() as small:
         for module in (splits, upsert):
