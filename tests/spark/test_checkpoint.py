@@ -118,6 +118,16 @@ def test_a_source_that_a_query_reads_in_two_places_is_one(tmp_path: Path) -> Non
     assert "in 3 places" in unclear.why
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_lost_log_of_one_of_two_sources_is_no_source_that_is_read_in_two_places(tmp_path: Path, lost: int) -> None:
+    """Without its log Spark would read all its files again."""
+    offsets = {0: ['{"logOffset":0}', '{"logOffset":1}']}
+    sources = {f"{source}/{i}": f"v1\n{entry(f'f{i}', i)}" for source, i in ((0, 0), (1, 0), (1, 1))}
+    torn = {name: text for name, text in sources.items() if not name.startswith(str(lost))}
+    with pytest.raises(CorruptTable, match=f"sources/{lost} does not list the files"):
+        opened(make(tmp_path, offsets, torn)).content(0)
+
+
 def test_a_source_without_news_reads_nothing(tmp_path: Path) -> None:
     still = make(tmp_path / "a", {3: ['{"logOffset":1}', "-"], 4: ['{"logOffset":1}', "-"]}, {"0/9.compact": "v1"})
     assert str(opened(still).content(4)).startswith("sha256:")

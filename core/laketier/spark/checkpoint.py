@@ -158,10 +158,11 @@ class Checkpoint:
     def _listed_again(self, offsets: dict[str, str]) -> set[str]:
         """The file sources that are one that comes before. Spark lists a source for each place in which a query reads
         it, as a self-join does, keeps one log of it, and numbers the logs apart from the places. Which log is whose can
-        be told where there is one alone."""
+        be told where there is one alone. A source has one offset in all its places: so where there are more offsets
+        than logs, a log is lost."""
         files = [source for source in in_order(offsets) if file_source_batch(offsets[source]) is not None]
         logs = self._names("sources")
-        if not logs or set(files) <= set(logs):
+        if not logs or set(files) <= set(logs) or len({offsets[source] for source in files}) > len(logs):
             return set()
         if len(logs) == 1 and len(set(offsets.values())) == 1:
             return set(files) - set(logs)
