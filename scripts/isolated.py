@@ -129,7 +129,11 @@ def cases(wheels: dict[str, Path]) -> list[Case]:
     needs_more = ("laketier.spark", "laketier.service", "laketier.cli.demo")
     found = [
         Case("laketier", (core,), ("laketier",), needs_more),
-        Case("laketier[conformance]", (f"laketier[conformance] @ file://{core}",), ("laketier_conformance",)),
+        Case(
+            "laketier[conformance]",
+            (f"laketier[conformance] @ file://{core}",),
+            ("laketier_conformance", "laketier_source_conformance"),
+        ),
         Case(
             "laketier[spark,demo]",
             (f"laketier[spark,demo] @ file://{core}",),

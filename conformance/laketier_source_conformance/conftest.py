@@ -65,9 +65,9 @@ def processes(tmp_path: Path, forks: Forks | None) -> Iterator[Processes]:
 
 
 @pytest.fixture(scope="session")
-def lake_format(pytestconfig: pytest.Config) -> str:
-    """The format into whose table rounds bring the rows."""
-    return pytestconfig.getoption("log_lake") or min(each.name for each in installed_formats())
+def lake_format(pytestconfig: pytest.Config) -> str | None:
+    """The format into whose table rounds bring the rows. None where none is installed."""
+    return pytestconfig.getoption("log_lake") or min((each.name for each in installed_formats()), default=None)
 
 
 @pytest.fixture

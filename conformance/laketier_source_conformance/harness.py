@@ -60,7 +60,7 @@ class SourceHarness(ABC):
     def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
         """Append a row for each number, each in a record of its own, final once this returns, to a table. Return the
         rows that a reader must see of them, in the order of the numbers. In a table with several buckets, spread
-        them."""
+        them. In a log of changes, all are inserts, and their column of change types is a part of the rows."""
 
     def append_bad(self, name: str) -> bytes | None:
         """Append one record that is no row of the table. Return the bytes that `BadRecord.value` must have; None where

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,9 @@ import pyarrow as pa
 
 from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, TableLog
 from laketier_source_conformance.harness import Row
+
+_FEW = 16
+"""Offsets that are read one by one, whatever they have."""
 
 
 @dataclass
@@ -67,6 +70,22 @@ def read_splits(log: TableLog, splits: Iterable[LogSplit], columns: Sequence[str
     for split in splits:
         read.batches += log.read(split, columns=columns, on_bad_record=read.bad.append)
     return read
+
+
+def places(log: TableLog, bucket: str, start: int, end: int) -> Iterator[tuple[int, list[Row]]]:
+    """The offsets of a bucket that have rows, and these, each read by itself. Offsets need not be dense: where one is
+    the place in a file, or a moment, the range is halved until there are few, and its halves without rows are passed
+    over."""
+    if end - start > _FEW:
+        if read_range(log, between({bucket: start}, {bucket: end})).rows:
+            middle = (start + end) // 2
+            yield from places(log, bucket, start, middle)
+            yield from places(log, bucket, middle, end)
+        return
+    for offset in range(start, end):
+        rows = read_range(log, between({bucket: offset}, {bucket: offset + 1})).rows
+        if rows:
+            yield offset, rows
 
 
 def read_range(log: TableLog, wanted: LogRange | None = None, task: Callable[[TableLog], Any] = carried) -> Read:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import FeatureNotSupported
+from laketier.registry import load_format
+from laketier.spi import FeatureNotSupported, PluginError
 from laketier_conformance.expect import NotShown
 from laketier_conformance.failures import SAYS, ended_in, lines_of, sentence_of
 from laketier_conformance.manifest import chosen_tests, expected_tests, name_of
@@ -31,6 +32,7 @@ class SourceSuite:
         self._expected = expected_tests(MANIFEST)
         self._chosen = chosen_tests(config.getoption("log_test"), self._expected, "--log-test")
         self._options = _options(config)
+        _is_installed(config.getoption("log_lake"))
         self.source = str(config.getoption("log_source"))
         self.proof = SourceProof(
             self.source, config.getoption("log_harness"), self._expected, self._chosen, self._options
@@ -146,6 +148,14 @@ class SourceSuite:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         given = terminalreporter.config.option
         self.proof.tell(terminalreporter, given.tbstyle in ("no", "line") or given.showcapture != "all")
+
+
+def _is_installed(lake_format: str | None) -> None:
+    try:
+        if lake_format is not None:
+            load_format(lake_format)
+    except PluginError as error:
+        raise pytest.UsageError(f"--log-lake={lake_format}: {error}") from error
 
 
 def _options(config: pytest.Config) -> tuple[str, ...]:

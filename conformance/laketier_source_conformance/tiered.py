@@ -14,11 +14,13 @@ from laketier.registry import configure, open_lake
 from laketier.rounds import LogRound, LogRoundSettings, run_log_task
 from laketier.spi import BadRecord, LogOffsets, ScanRequest, TableLog, TableNotFound
 from laketier.tiering import pipelines
+from laketier_conformance.expect import NotShown
 from laketier_conformance.lake import Lake
 from laketier_conformance.lake import Table as LakeTable
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.harness import Row
-from laketier_source_conformance.system import ORIGIN, Table
+from laketier_source_conformance.reads import first_of
+from laketier_source_conformance.system import ORIGIN, Table, ordered
 
 _PIPELINE = "conformance.t"
 
@@ -48,16 +50,41 @@ def run_rounds(log: TableLog, config: LakeConfig, settings: LogRoundSettings, mo
 class Tiered:
     """Of one table."""
 
-    def __init__(self, table: Table, lake_format: str, processes: Processes) -> None:
+    def __init__(self, table: Table, lake_format: str | None, processes: Processes) -> None:
         self._table, self._processes = table, processes
-        self._format = lake_format
+        self._installed = lake_format
         self._warehouse = str(table.system.harness.folder.with_name("tiered"))
-        self.config = config_of(lake_format, self._warehouse)
 
-    def run(self, offsets: int | None, most: int, *, failpoints: str | None = None, dead_letters: bool = False) -> int:
-        """Rounds of so many offsets until there is nothing left, by a driver of its own. How many were published.
+    @property
+    def _format(self) -> str:
+        if self._installed is None:
+            raise NotShown("a lake table", "no format is installed, as laketier's extra `localfile` brings one")
+        return self._installed
+
+    @property
+    def config(self) -> LakeConfig:
+        """Of the lake table."""
+        return config_of(self._format, self._warehouse)
+
+    def run(self, rows: int | None, most: int, *, failpoints: str | None = None, dead_letters: bool = False) -> int:
+        """Rounds of about so many rows until there is nothing left, by a driver of its own. How many were published.
         Raises `ChildDied` where it was killed."""
+        offsets = None if rows is None else self._offsets_of(rows)
         return int(self._asked("rounds", offsets, most, failpoints, dead_letters)["rounds"])
+
+    def _offsets_of(self, rows: int) -> int:
+        """Offsets need not be dense: where one is the place in a file, a row takes many."""
+        bounds = self._table.log().bounds().values()
+        width = sum(each.latest - first_of(each) for each in bounds)
+        return max(rows, rows * width // max(len(self._table.rows), 1))
+
+    @property
+    def awaited(self) -> list[str]:
+        """The rows that the lake table has to have, as `ordered` gives them: of a log of changes, without the column
+        that tells what kind of change each is."""
+        change = self._table.log().table.change_column
+        rows = [{name: each for name, each in row.items() if name != change} for row in self._table.rows]
+        return ordered(rows)
 
     def points(self) -> Sequence[str]:
         """The failpoints that the rounds of all that is there pass, in their order."""

@@ -195,6 +195,9 @@ def test_setting_a_watermark_asks_first(cli: Cli, table: tuple[str, ...], monkey
         (("run", "none.yaml"), 2, "does not exist"),
         (("conformance", "none"), 2, "no plugin"),
         (("conformance", "feather", "--report", "."), 2, "no report can be written to"),
+        (("conformance",), 2, "or --source and that of a source"),
+        (("conformance", "feather", "--source", "lines"), 2, "'feather' and the source 'lines' are named"),
+        (("conformance", "--source", "line"), 2, "Did you mean 'lines'"),
         ((), 2, "Usage"),
     ],
 )
@@ -458,6 +461,15 @@ def test_tests_that_are_asked_for_are_a_success_and_no_verdict(cli: Cli, tmp_pat
     assert (ran.code, told["as_asked"], told["verdict"], told["conformant"]) == (0, True, "partial", False), ran.err
     some = cli("conformance", "feather", *words, "--", "-q", "-p", "no:cacheprovider", "-k", "travels")
     assert some.code == 1
+
+
+def test_a_source_is_proven_with_options_of_pytest(cli: Cli) -> None:
+    """What follows `--` is no format, so the command that a failure names may have options there, too."""
+    words = ("conformance", "--source", "lines", "--test", "test_tables.py::test_tables_are_listed", "--")
+    ran = cli(*words, "-q", "-p", "no:cacheprovider", "--log-harness=lines_log.harness:LinesHarness")
+    assert ran.code == 0, ran.err
+    refused = cli(*words, "--log-lake=deltaa")
+    assert (refused.code, "Did you mean 'delta'" in refused.err) == (4, True), refused.err
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from laketier.spi import PluginBroken, PluginNotFound
+from laketier_conformance.expect import NotShown
 from laketier_conformance.manifest import collected_tests, expected_tests
+from laketier_source_conformance.children import Processes
 from laketier_source_conformance.harness import MEMBERS, SourceHarness, harness_of
 from laketier_source_conformance.rules import RULES, rule_of
 from laketier_source_conformance.suite import MANIFEST
+from laketier_source_conformance.system import System
+from laketier_source_conformance.tiered import Tiered
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/authors/sources.md").read_text(encoding="utf-8")
@@ -60,6 +64,20 @@ def _load_a_mistyped_one() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(harness.importlib.metadata, "entry_points", lambda **_: [Entry("lines", "m:M", harness.GROUP)])
         harness_of("lines")
+
+
+def test_rounds_are_not_shown_where_no_format_is_installed(tmp_path: Path) -> None:
+    """As in an environment with laketier's wheel and the source alone."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    system = System("lines", harness_of("lines")(folder))
+    try:
+        table = system.table()
+        table.append(3)
+        with pytest.raises(NotShown, match="no format is installed"):
+            Tiered(table, None, Processes(tmp_path / "tasks")).run(2, 5)
+    finally:
+        system.close()
 
 
 def test_members_are_methods_that_a_harness_may_have() -> None:

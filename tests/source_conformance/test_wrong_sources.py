@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from altered_notes import WRONG
+from altered_notes import RIGHT, WRONG
 from laketier_source_conformance.rules import RULES, rule_of
 from source_runs import run_sources
 
@@ -29,6 +29,16 @@ def test_there_are_wrong_sources_for_most_rules() -> None:
     assert len(WRONG) >= 50
     caught = {rule_of(wrong.test).id for wrong in WRONG.values()}
     assert {rule.id for rule in RULES} - caught == {"scale", "rounds"}, "rounds meet what the other rules catch"
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_an_odd_source_that_is_right_passes(tmp_path: Path, name: str) -> None:
+    right = RIGHT[name]
+    tests = [f"--log-test={test}" for test in right.tests]
+    more = [*tests, f"--log-harness=altered_notes:{right.harness}", "--log-lake=localfile"]
+    run = run_sources(tmp_path, "notes", more, {"NOTES_ALTERED": name})
+    assert run.code == 0, run.output
+    assert run.outcomes() == {"passed": len(right.tests)}
 
 
 @pytest.mark.deep

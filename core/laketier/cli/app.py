@@ -83,6 +83,7 @@ app.command(name="new-plugin", epilog=new_plugin.EPILOG)(new_plugin.new_plugin)
 app.command(name="doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.command(
     name="conformance",
+    cls=conformance.ConformanceCommand,
     epilog=conformance.EPILOG,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(conformance.conformance)

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from laketier.cli.shown import say
 from laketier.registry import load_format, load_source
@@ -24,6 +25,16 @@ from laketier.spi import ConfigError
 
 _HANGS_SECONDS = 300
 EPILOG = "Example: [bold]laketier conformance my-format --report report.json -- -x[/]"
+
+
+class ConformanceCommand(TyperCommand):
+    """Nothing after ``--`` is a format: with --source it would be the first option of pytest."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ours = args[: args.index("--")] if "--" in args else args
+        super().parse_args(ctx, list(ours))
+        ctx.args = [*ctx.args, *args[len(ours) + 1 :]]
+        return list(ctx.args)
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,9 @@ def _chosen(format: str | None, source: str | None) -> tuple[_Suite, str]:
     """The suite, and the name of what it proves, which is installed."""
     if (format is None) == (source is None):
         raise ConfigError(
-            "a conformance run proves one plugin", fix="Give the name of a format, or --source and that of a source."
+            "a conformance run proves one plugin",
+            why="none is named" if format is None else f"the format {format!r} and the source {source!r} are named",
+            fix="Give the name of a format, or --source and that of a source, and what is pytest's after `--`.",
         )
     if source is not None:
         load_source(source)
