@@ -13,6 +13,7 @@ from laketier.spi import FeatureNotSupported, PluginError
 from laketier_conformance.expect import NotShown
 from laketier_conformance.failures import SAYS, ended_in, lines_of, sentence_of
 from laketier_conformance.manifest import chosen_tests, expected_tests, name_of
+from laketier_conformance.own_code import really_called
 from laketier_conformance.words import plainly
 from laketier_source_conformance.proof import SourceProof, again
 from laketier_source_conformance.rules import rule_of
@@ -75,7 +76,8 @@ class SourceSuite:
             return (yield)
         may_refuse = {str(what) for mark in pyfuncitem.iter_markers("may_refuse") for what in mark.args}
         try:
-            return (yield)
+            with really_called(pyfuncitem):
+                return (yield)
         except NotShown as reason:
             pyfuncitem.user_properties.append((NOT_SHOWN, str(reason)))
         except CannotBe as reason:

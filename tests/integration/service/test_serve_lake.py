@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 
 from followed import FOLLOWED
+from laketier.config.service import load_service
+from laketier.service.schedule import State
+from laketier.service.state import StateStore
+from laketier.service.tables import ServiceTables
 from laketier_verification.lakes import append, ids, lake_at, rows_of
 
 
@@ -39,6 +43,31 @@ def test_the_tables_of_a_lake_are_tiered_into_other_formats(tmp_path: Path) -> N
         _serve(file)
         assert ids(lake_at(tmp_path / "to", "lance", "copy.db_s")) == [1, 2, *more]
         assert ids(lake_at(tmp_path / "to", "delta", "copy.db_other")) == [7]
+
+
+def test_tables_of_a_warehouse_that_is_away_stay_known(tmp_path: Path) -> None:
+    source = FOLLOWED["localfile"](tmp_path / "from").create()
+    options = {"lake.format": "localfile", "lake.warehouse": str(source.warehouse)}
+    sink = {"lake.format": "localfile", "lake.warehouse": str(tmp_path / "to")}
+    document = {
+        "name": "tests",
+        "state": f"sqlite:///{tmp_path}/state.db",
+        "sources": {"src": {"type": "lake", "options": options}},
+        "tables": [{"source": "src", "sink": sink, "target": "copy.{table}"}],
+    }
+    file = tmp_path / "service.yaml"
+    file.write_text(json.dumps(document))
+    service = load_service(file)
+    with StateStore.open(service.state, service=service.name) as store:
+        tables = ServiceTables(service, store, origin="the test")
+        try:
+            tables.discover()
+            source.warehouse.rename(tmp_path / "away")
+            tables.discover()
+            (status,) = store.snapshot()
+        finally:
+            tables.close()
+    assert status.table.state is not State.DROPPED
 
 
 def _serve(file: Path) -> None:

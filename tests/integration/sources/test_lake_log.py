@@ -310,6 +310,20 @@ def test_all_tables_of_all_databases_are_listed(followed: Followed) -> None:
         opened.open("nodatabase")
 
 
+def test_a_warehouse_that_is_not_there_has_not_dropped_its_tables(followed: Followed) -> None:
+    """As of a folder that is not mounted. One that is there may have none."""
+    opened = followed.open()
+    away = followed.warehouse.with_name("away")
+    followed.warehouse.rename(away)
+    with pytest.raises(StorageError, match="the warehouse of the lake is not there"):
+        opened.list_tables()
+    followed.warehouse.mkdir()
+    assert opened.list_tables() == []
+    followed.warehouse.rmdir()
+    away.rename(followed.warehouse)
+    assert opened.list_tables() == [NAME]
+
+
 def test_a_table_that_was_made_anew_is_another(followed: Followed) -> None:
     before = followed.log().table.table_id
     assert followed.log().table.table_id == before

@@ -10,9 +10,11 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.connectors.lake.log import LakeLog
 from laketier.connectors.lake.options import Changes, LakeLogOptions, LakeLogTableOptions
+from laketier.kit.looks import is_there
 from laketier.kit.storage_errors import naming_storage_errors
+from laketier.kit.warehouse import local_warehouse
 from laketier.registry import Lake, configure, naming_format, open_lake
-from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, TablePath, require
+from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, StorageError, TablePath, require
 from laketier.tables import logical_schema, opened
 from laketier.tables.metadata import lake_of_table
 
@@ -44,9 +46,25 @@ class LakeTables(LogSource):
         return cls(name, config)
 
     def list_tables(self) -> Sequence[str]:
-        """``database.table`` of all databases. Raises `StorageError`."""
+        """``database.table`` of all databases. Raises `StorageError`, also where the warehouse is a folder that is not
+        there: without tables, it would look as if each had been dropped."""
         with naming_storage_errors("the tables of the lake were listed", setting="the source's options"):
-            return [str(path) for path in self._lake().storage.catalog().list_tables()]
+            lake = self._lake()
+            found = [str(path) for path in lake.storage.catalog().list_tables()]
+            if not found and lake.plugin.warehouse_is_location(self.config.warehouse, self.config.format_options):
+                self._require_folder()
+        return found
+
+    def _require_folder(self) -> None:
+        folder = local_warehouse(self.config.warehouse)
+        if folder is not None and not is_there(folder):
+            raise StorageError(
+                "the warehouse of the lake is not there",
+                where=str(folder),
+                why="no folder has this name, so nobody can tell whether its tables were dropped",
+                fix="Mount it, or correct lake.warehouse in the source's options. If the lake is new: nothing, it is "
+                "listed again.",
+            )
 
     def open(self, name: str, options: LakeLogTableOptions) -> LakeLog:
         """See `LogSource.open`. Raises also `FeatureNotSupported` for a change feed that the format has not."""
