@@ -23,8 +23,9 @@ PRODUCT = [ROOT / "core", ROOT / "conformance", *sorted(ROOT.glob("plugins/*/lak
 OURS = ("laketier", "pyspark_laketier")
 
 USED: dict[str, set[str]] = {
-    # pyspark: a foreachBatch has no way to its query but through the JVM behind the session.
-    "core/laketier/spark/running_query.py": {"_jsparkSession", "_jvm"},
+    # pyspark: a foreachBatch has no way to its query but through the JVM behind the session. Which files a DataFrame
+    # reads is fetched name by name.
+    "core/laketier/spark/running_query.py": {"_jdf", "_jsparkSession", "_jvm"},
     # pyspark: which session is active in a thread can be set in the JVM alone.
     "core/laketier/spark/threads.py": {"_jsparkSession", "_jvm"},
     # Python: what a process runs that ends by itself. A child that was forked ends before its parent's code goes on.

@@ -18,7 +18,7 @@ from laketier.spark.data_source import require_stream_keys
 from laketier.spark.epochs import after_previous, epoch_token, plan_epoch
 from laketier.spark.lanes import drive, stage_frame, write_mode
 from laketier.spark.overwriting import refuse_dynamic_session
-from laketier.spark.running_query import RunningQuery, running_query
+from laketier.spark.running_query import RunningQuery, files_hash, running_query
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config, round_log, warn_once
 from laketier.spi import ConfigError, Decision, Gap, Token, WatermarkLost, WriteMode
@@ -141,18 +141,13 @@ _written: dict[tuple[str, ...], tuple[str, int, int, int]] = {}
 _lock = threading.Lock()
 
 
-def _files(df: DataFrame) -> int:
-    """A hash of the files that ``df`` reads: a plan tells their folder alone, and others may be there by now."""
-    return hash(frozenset(df.inputFiles()))
-
-
 @contextmanager
 def _once(df: DataFrame, config: LakeConfig, table_uuid: str, token: Token, start: str) -> Iterator[None]:
     """Refuse a second, different write under one name in one batch: it would be taken for a replay of the first, and
     its rows dropped, also where the way to the table is spelled otherwise. The same plan of the same files again is a
-    retry."""
+    retry: a plan tells their folder alone, and others may be there by now."""
     name = (token.run, table_uuid, str(config.table), token.pipeline)
-    mine = (start, token.epoch, df.semanticHash(), _files(df))
+    mine = (start, token.epoch, df.semanticHash(), files_hash(df))
     with _lock:
         before = _written.get(name)
         if before is not None and before[:2] == mine[:2] and before != mine:

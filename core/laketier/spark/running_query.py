@@ -63,6 +63,19 @@ def _running(session: Any) -> Iterator[Any]:
         yield query.streamingQuery() if "Wrapper" in query.getClass().getName() else query
 
 
+def files_hash(df: DataFrame) -> int:
+    """A hash of the files that ``df`` reads, whatever their order. Driver. Made in the JVM where there is one: to fetch
+    their names takes 0.1 ms for each."""
+    if not is_connect(df.sparkSession):
+        try:
+            made: Any = df
+            sequences = made.sparkSession._jvm.scala.collection.mutable.ArraySeq
+            return int(sequences.make(made._jdf.inputFiles()).toSet().hashCode())
+        except (Py4JError, PySparkException, AttributeError, TypeError):
+            pass
+    return hash(frozenset(df.inputFiles()))
+
+
 def working_folder(session: Any) -> str | None:
     """The folder that the session's JVM works in; None on Spark Connect."""
     if is_connect(session):
