@@ -158,13 +158,17 @@ class WorkerLeases:
             lost = {_key(lease) for lease in self._store.finish_all(group)}
         except StateUnavailable:
             raise
-        except StateError as error:
+        except Exception as error:  # one result that can't be stored must not keep others, or end the heartbeats
             if len(group) > 1:
                 for each in group:
                     self._store_results([each])
                 return
             name = group[0][0].table.name
-            log.warning("[table=%s] the result of its round was refused; its lease will expire: %s", name, error)
+            unexpected = None if isinstance(error, StateError) else error
+            log.warning(
+                "[table=%s] the result of its round was refused; its lease will expire: %s", name, error,
+                exc_info=unexpected,
+            )  # fmt: skip
             return
         for lease, result in group:
             if result is not None and _key(lease) in lost:

@@ -96,6 +96,19 @@ def test_a_heartbeat_tells_what_waited(store: StateStore, locked: Callable[[], s
     assert (leases.untold, store.snapshot()[0].table.rows_total) == (0, 7)
 
 
+def test_a_result_that_no_database_can_hold_keeps_neither_others_nor_the_heartbeats(
+    store: StateStore, locked: Callable[[], sqlite3.Connection]
+) -> None:
+    leases = some_leases(store, 2)
+    one, two = leases.take(9)
+    lock = locked()
+    leases.finish([(one, Success(rows=2**70)), (two, DONE)])
+    lock.execute("ROLLBACK")
+    leases.beat()
+    assert (leases.untold, len(leases)) == (0, 0)
+    assert [status.table.rows_total for status in store.snapshot()] == [0, 7]
+
+
 def test_a_result_whose_answer_was_lost_counts_once(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
     leases = some_leases(store, 1)
     (lease,) = leases.take(9)
