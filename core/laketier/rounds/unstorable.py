@@ -111,5 +111,6 @@ def shared_refusal(refused: UnstorableRows) -> UnstorableRows:
         where=refused.where,
         why=refused.why,
         fix=f"{refused.fix or 'Correct the record at its source.'} Or, with on-bad-record dead-letter or drop, set "
-        "max-offsets-per-round so low (100000) that one task merges a round: only that can take it aside.",
+        "max-offsets-per-round so low that one task merges a round, as only that can take it aside: 100000 where an "
+        "offset is a record, and 1 where it is a file or a commit, of 25 MB at most.",
     )
