@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from laketier.config import LakeConfig
+from laketier.connectors.files import history
 from laketier.connectors.files.files import Files
 from laketier.connectors.files.history import History
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
@@ -132,3 +135,26 @@ def test_a_stamp_does_not_depend_on_which_were_made_before() -> None:
     ]
     assert len({History().stamp(one, 6) for one in [files, *others]}) == 4
     assert len(set(stamps)) == 5
+
+
+def test_a_stamp_does_not_depend_on_how_many_paths_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Files.of([f"{number}ä.json" for number in range(7)], range(7), range(7))
+    whole = [History().stamp(files, end) for end in (3, 7)]
+    monkeypatch.setattr(history, "_AT_ONCE", 2)
+    by_pieces = History()
+    assert [by_pieces.stamp(files, end) for end in (3, 7)] == whole
+
+
+def test_lake_tables_at_their_own_places_look_at_each_file_once() -> None:
+    files = Files.of([f"{number}.json" for number in range(40)], range(40), range(40))
+    looked_at: list[slice] = []
+
+    class Paths:
+        def __getitem__(self, part: slice) -> Any:
+            looked_at.append(part)
+            return files.paths[part]
+
+    counted, shared = replace(files, paths=Paths()), History()
+    for end in (12, 10, 22, 20, 32, 30) * 2:
+        shared.stamp(counted, end)
+    assert len(looked_at) == 6, "the second time, nothing is new"

@@ -6,10 +6,16 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from laketier.connectors.files.files import Files
 
-_KEPT = 2
-"""A round asks about its start and its end, and the next one begins at that end."""
+_KEPT = 16
+"""A round asks about its start and its end, and the next one begins at that end. Several lake tables may follow the
+same files, each at its own place."""
+_AT_ONCE = 65_536
+"""Paths that are copied to be looked at."""
 
 
 class History:
@@ -24,14 +30,23 @@ class History:
         before = [known for known in self._known if known[0] <= end]
         start, digests = max(before, key=lambda known: known[0], default=(0, tuple(_new() for _ in range(3))))
         if start < end:
-            part = slice(start, end)
             digests = tuple(digest.copy() for digest in digests)
             # Column by column: then it does not matter at which files earlier stamps ended.
-            digests[0].update("".join(f"{path}\0" for path in files.paths[part].to_pylist()).encode())
-            digests[1].update(files.sizes[part].astype("<i8").tobytes())
-            digests[2].update(files.mtimes[part].astype("<i8").tobytes())
+            for at in range(start, end, _AT_ONCE):
+                part = slice(at, min(at + _AT_ONCE, end))
+                digests[0].update(_ended(files.paths[part]))
+                digests[1].update(files.sizes[part].astype("<i8").tobytes())
+                digests[2].update(files.mtimes[part].astype("<i8").tobytes())
             self._known = [*self._known, (end, digests)][-_KEPT:]
         return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()[:32]
+
+
+def _ended(paths: pa.StringArray) -> memoryview:
+    """All of them in a row, each with a zero byte behind it."""
+    ended = pc.binary_join_element_wise(paths, "", "\0")
+    if isinstance(ended, pa.ChunkedArray):
+        ended = ended.combine_chunks()
+    return memoryview(ended.buffers()[2])[: pc.sum(pc.binary_length(ended)).as_py()]
 
 
 _new: Callable[[], Any] = hashlib.sha256
