@@ -164,6 +164,7 @@ class TableLog(ABC):
             The stamp: a short text. None, as by default, where the source has none, or that part has expired.
 
         Raises:
+            TableChanged: The source's table is another one by now.
             StorageError: The source does not answer.
         """
         return None

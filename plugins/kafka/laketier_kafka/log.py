@@ -74,8 +74,19 @@ class KafkaLog(TableLog):
     def stamp(self, position: LogOffsets) -> str | None:
         """See `TableLog.stamp`: of the last record of each partition. It tells a topic that lost its newest records, or
         was made again on brokers without ids of topics, and has grown since. None where one of these records is not
-        there any more, and where a transaction's marker comes last."""
+        there any more, and where a transaction's marker comes last. Raises `TableChanged` for a partition that is not
+        there any more."""
         ends = {int(bucket): end for bucket, end in position.items() if end > 0}
+        if not ends.keys() <= set(self._topic.partitions):
+            missing = sorted(ends.keys() - set(self._partitions()))
+            if missing:
+                raise TableChanged(
+                    f"the topic has no partitions {', '.join(map(str, missing))} any more, which were read",
+                    where=self._topic.name,
+                    why="it was deleted and made again with fewer: no topic loses partitions",
+                    fix="Decide first whether the lake table is kept, dropped or renamed. Then give the topic a new "
+                    "target.",
+                )
         return stamp_of(self._cluster.connection, self._topic.name, ends, self._options.isolation_level)
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:

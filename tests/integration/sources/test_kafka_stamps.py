@@ -56,6 +56,23 @@ def test_a_topic_that_lost_records_and_grew_again_stops_its_table(
     assert ids(lake) == list(range(7))
 
 
+def test_a_topic_that_was_made_again_with_fewer_partitions_stops_its_table(
+    nameless: KafkaBroker, tmp_path: Path, engine: LocalEngine
+) -> None:
+    """The client waits for a partition that it does not find, and called the broker silent."""
+    lake = lake_at(tmp_path, "localfile", "db.t", lake__pipeline="tests.events.t")
+    nameless.create_topic("t", 2)
+    for partition in range(2):
+        produce(nameless.bootstrap, "t", [value(partition)], partition)
+    round_of(nameless, lake.config, engine)
+    nameless.delete_topic("t")
+    nameless.create_topic("t", 1)
+    produce(nameless.bootstrap, "t", map(value, range(5, 8)))
+    with pytest.raises(TableChanged, match="no partitions 1 any more"):
+        round_of(nameless, lake.config, engine)
+    assert ids(lake) == [0, 1]
+
+
 def test_a_stamp_is_of_the_last_record_of_each_partition(broker: KafkaBroker, topic: str) -> None:
     for partition in range(2):
         produce(broker.bootstrap, topic, [{"value": value(number), "key": b"k"} for number in range(4)], partition)
