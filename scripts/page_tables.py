@@ -303,6 +303,7 @@ GENERATORS: dict[str, Callable[[str], str]] = {
     "conformance": conformance(conformance_pages.REPORTS, "reports"),
     "conformance-third-party": conformance(conformance_pages.THIRD_PARTY, "reports-third-party"),
     "wrong-plugins": table_of(conformance_pages.wrong_plugins),
+    "wrong-sources": table_of(conformance_pages.wrong_sources),
     "configuration": configuration,
     "features": features,
     "types": types,

@@ -41,6 +41,7 @@ class FilesHarness(SourceHarness):
     odd_text: ClassVar[str] = "ü\u2028\u0000\n"
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
+        "append_several": "each row of a file is a record of its own",
         "append_open": _NO_TRANSACTIONS,
         "add_bucket": _ONE_BUCKET,
         "compact": "a file is there as a whole, or gone",
@@ -182,6 +183,7 @@ class LakeHarness(SourceHarness):
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
         "append_bad": "a lake table holds rows alone",
+        "append_several": "a lake table holds rows alone",
         "append_open": "a commit is there as a whole",
         "append_limits": "the suite of formats asks for the values of each type",
         "compact": "the log of a lake table keeps what its commits appended",

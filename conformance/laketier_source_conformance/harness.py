@@ -62,6 +62,10 @@ class SourceHarness(ABC):
         rows that a reader must see of them, in the order of the numbers. In a table with several buckets, spread
         them. In a log of changes, all are inserts, and their column of change types is a part of the rows."""
 
+    def append_several(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        """Append one record that has a row for each number. Return the rows, as `append` does."""
+        raise NotImplementedError
+
     def append_bad(self, name: str) -> bytes | None:
         """Append one record that is no row of the table. Return the bytes that `BadRecord.value` must have; None where
         a bad record has none."""

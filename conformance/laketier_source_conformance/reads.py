@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,9 @@ import pyarrow as pa
 from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, TableLog
 from laketier_source_conformance.harness import Row
 
+_A_DAY = 24 * 3600 * 1000
+_LONG_AGO = 946_684_800_000
+"""The year 2000, in ms."""
 _FEW = 16
 """Offsets that are read one by one, whatever they have."""
 
@@ -28,6 +32,12 @@ class Read:
     def rows(self) -> list[Row]:
         """The rows, in the order of the read."""
         return [row for batch in self.batches for row in batch.to_pylist()]
+
+
+def expect_ms(found: int, what: str) -> None:
+    """A moment of this run, or of a backlog, in ms since 1970."""
+    now = int(time.time() * 1000)
+    assert _LONG_AGO < found < now + _A_DAY, f"{what} is in ms since 1970: expected about {now}, found {found}"
 
 
 def first_of(bounds: BucketBounds) -> int:

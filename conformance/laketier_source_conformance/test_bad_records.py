@@ -10,8 +10,8 @@ import pytest
 from laketier.spi import BadRecord, FeatureNotSupported, IncompatibleData, LaketierError, LogSplit, fail_on_bad_record
 from laketier_conformance.expect import expect, refused
 from laketier_source_conformance.children import Processes
-from laketier_source_conformance.reads import Read, between, carried, read_range, whole
-from laketier_source_conformance.system import Table, text_of
+from laketier_source_conformance.reads import Read, between, carried, expect_ms, read_range, whole
+from laketier_source_conformance.system import CannotBe, Table, text_of
 
 DECODE, STORABLE = "the replay of dead letters", "telling the records of rows"
 _WHY = "the lake can't store this row"
@@ -48,6 +48,15 @@ def test_bad_records_have_offsets_of_their_own(table: Table) -> None:
     bad = read_range(table.log()).bad
     places = [(each.bucket, each.offset) for each in bad]
     expect(sorted(set(places)), sorted(places), "bad records that were appended one by one have an offset each")
+
+
+def test_the_time_of_a_bad_record_is_in_milliseconds(table: Table) -> None:
+    table.append(1)
+    table.ask("append_bad")
+    for each in read_range(table.log()).bad:
+        if each.at is None:
+            raise CannotBe("at: the source's records have no time")
+        expect_ms(each.at, f"`at` of the bad record at {each.offset}")
 
 
 def test_a_range_of_a_bad_record_alone_tells_it(table: Table) -> None:
@@ -189,6 +198,26 @@ def test_rows_that_can_not_be_stored_are_left_out_and_told(table: Table, which: 
                 raise
             return
         table.expect_rows(rows, "the records of the rows that were left out are decoded", refused_rows)
+
+
+@pytest.mark.may_refuse(DECODE, STORABLE)
+def test_a_record_of_several_rows_is_left_out_whole(table: Table) -> None:
+    """Its replay gives all of them: one that stays here would be there twice."""
+    table.append(2)
+    rows = list(table.ask("append_several", table.numbers(3)))
+    table.rows += rows
+    table.append(2)
+    log = table.log()
+    table.expect_rows(read_range(log).rows, "a log is read that has a record of three rows")
+    splits = list(log.plan(whole(log.bounds())))
+    found = _storable(table, splits, {text_of(rows[1])})
+    kept = [row for row in table.rows if row not in rows]
+    table.expect_rows(found.rows, "the rows beside a record of three, one of which the lake can't store", kept)
+    expect(len(found.bad), 1, "the records that are told, where the lake can't store a row of one")
+    if found.bad[0].value is not None:
+        told: list[BadRecord] = []
+        replayed = Read(list(table.log().decode(found.bad, on_bad_record=told.append))).rows
+        table.expect_rows(replayed, "a record of three rows is decoded", rows)
 
 
 @pytest.mark.may_refuse(STORABLE)

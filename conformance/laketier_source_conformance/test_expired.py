@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from laketier.spi import LogOffsets, LogRange, LogSplit, OffsetsExpired, TableLog
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import expect, goes_well
+from laketier_source_conformance.harness import Row
 from laketier_source_conformance.reads import (
     Read,
     between,
@@ -17,7 +18,7 @@ from laketier_source_conformance.reads import (
     read_splits,
     whole,
 )
-from laketier_source_conformance.system import Table, ordered
+from laketier_source_conformance.system import CannotBe, Table, ordered
 
 
 def _expired(table: Table) -> tuple[TableLog, LogRange, list[LogSplit], list[str]]:
@@ -71,6 +72,37 @@ def test_a_split_whose_records_expired_is_refused(table: Table) -> None:
     """It was planned before, and a task reads it later."""
     log, _, splits, rows = _expired(table)
     _is_refused_or_whole(partial(read_splits, carried(log), splits), rows, "by the task of an earlier plan")
+
+
+def test_what_is_told_to_be_gone_has_no_rows(table: Table) -> None:
+    """A user may have said to pass over it: whatever lies there is lost."""
+    log, wanted, _, _ = _expired(table)
+    bounds = log.bounds()
+    if any(is_served_from_a_snapshot(each) for each in bounds.values()):
+        wanted = LogRange(LogOffsets({bucket: start + 1 for bucket, start in wanted.start.items()}), wanted.end)
+    gone = _gone(log, wanted)
+    if not gone:
+        raise CannotBe("gone: the source does not list the ranges that are missing")
+    found: list[Row] = []
+    with goes_well("of a range that expired, what `gone` leaves is read"):
+        for bucket, end in wanted.end.items():
+            at = wanted.start[bucket]
+            for first, last in [*sorted(gone.get(bucket, ())), (end, end)]:
+                if at < first:
+                    found += read_range(log, between({bucket: at}, {bucket: first})).rows
+                at = max(at, last)
+    starts = {bucket: each.earliest for bucket, each in bounds.items()}
+    left = read_range(log, between(starts, wanted.end)).rows
+    lost = [row for row in ordered(left) if row not in ordered(found)]
+    expect(lost, [], f"rows that are still there, in ranges that are told to be gone: {dict(gone)}")
+
+
+def _gone(log: TableLog, wanted: LogRange) -> Mapping[str, Sequence[tuple[int, int]]]:
+    try:
+        read_range(log, wanted)
+    except OffsetsExpired as error:
+        return error.gone
+    return {}
 
 
 def test_rows_after_an_expiry_keep_their_offsets(table: Table) -> None:

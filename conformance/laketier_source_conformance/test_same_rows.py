@@ -187,5 +187,5 @@ def _texts(rows: list[Row]) -> list[str]:
     return list(map(text_of, rows))
 
 
-def _told(bad: list[BadRecord]) -> list[tuple[str, int, bytes | None, bytes | None]]:
-    return [(each.bucket, each.offset, each.value, each.key) for each in bad]
+def _told(bad: list[BadRecord]) -> list[tuple[str, int, bytes | None, bytes | None, int | None]]:
+    return [(each.bucket, each.offset, each.value, each.key, each.at) for each in bad]

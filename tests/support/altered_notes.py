@@ -326,6 +326,20 @@ class NeverTellsWhatExpired(NotesLog):
         return {bucket: replace(each, earliest=0) for bucket, each in super().bounds().items()}
 
 
+@wrong("test_expired.py::test_what_is_told_to_be_gone_has_no_rows", "told to be gone")
+class TellsTooMuchGone(NotesLog):
+    """It takes the end for the last offset."""
+
+    def told_gone(self, gone: dict[str, list[tuple[int, int]]]) -> dict[str, list[tuple[int, int]]]:
+        return {bucket: [(first, last + 1) for first, last in ranges] for bucket, ranges in gone.items()}
+
+
+@wrong("test_expired.py::test_what_is_told_to_be_gone_has_no_rows", "what `gone` leaves is read")
+class TellsTooLittleGone(NotesLog):
+    def told_gone(self, gone: dict[str, list[tuple[int, int]]]) -> dict[str, list[tuple[int, int]]]:
+        return {bucket: [(first, last - 1) for first, last in ranges] for bucket, ranges in gone.items()}
+
+
 @wrong("test_expired.py::test_a_split_whose_records_expired_is_refused", "without OffsetsExpired")
 class LooksForWhatExpiredInThePlanAlone(NotesLog):
     def records(self, split: LogSplit) -> Iterator[BadRecord]:
@@ -469,6 +483,12 @@ class TellsTheOffsetOfTheSplit(NotesLog):
         return super().rows(records, bad)
 
 
+@wrong("test_same_rows.py::test_a_bad_record_is_told_again_and_the_same", "read again")
+class TellsTheTimeOfItsRead(NotesLog):
+    def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
+        return super().rows(records, lambda record: on_bad_record(replace(record, at=time.time_ns() // 1000)))
+
+
 @wrong("test_bad_records.py::test_an_error_of_who_takes_bad_records_comes_through", "expected _Stopped")
 class SwallowsErrorsOfOthers(NotesLog):
     def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
@@ -523,6 +543,28 @@ class LeavesOutTheWholeBatch(NotesLog):
                 on_bad_record(replace(records[at], error=why))
             if not found:
                 yield batch
+
+
+@wrong("test_bad_records.py::test_a_record_of_several_rows_is_left_out_whole", "beside a record of three")
+class LeavesOutTheRowAlone(NotesLog):
+    """The replay of its record gives the others again."""
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        for batch, records in self.batches(self.records(split), on_bad_record):
+            found = find_unstorable(batch)
+            for at, why in found.items():
+                on_bad_record(replace(records[at], error=why))
+            yield batch.filter(pa.array([at not in found for at in range(batch.num_rows)]))
+
+
+@wrong("test_bad_records.py::test_the_time_of_a_bad_record_is_in_milliseconds", "in ms since 1970")
+class TellsTimesOfBadRecordsInSeconds(NotesLog):
+    def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
+        return super().rows(
+            records, lambda record: on_bad_record(replace(record, at=None if record.at is None else record.at // 1000))
+        )
 
 
 @wrong("test_bad_records.py::test_rows_that_can_not_be_stored_are_left_out_and_told[first]", "rows, found")

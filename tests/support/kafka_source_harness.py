@@ -36,6 +36,7 @@ class KafkaHarness(SourceHarness):
             ("compact", "append_open", "add_bucket", "leave_gap", "put_back"),
             "the mock broker can't",
         ),
+        "append_several": "a message is one row",
         "rename_column": "a topic has no columns",
         "files": "a broker's files are its own",
     }

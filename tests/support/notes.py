@@ -112,7 +112,12 @@ class NotesLog(TableLog):
     def refuse_expired(self, bucket: str, start: int) -> None:
         expired = self.meta()["expired"].get(bucket, 0)
         if start < expired:
-            raise OffsetsExpired(f"offsets {start} to {expired} of {bucket} expired", where=str(self.folder))
+            gone = {each: [(0, end)] for each, end in self.meta()["expired"].items()}
+            what = f"offsets {start} to {expired} of {bucket} expired"
+            raise OffsetsExpired(what, where=str(self.folder), gone=self.told_gone(gone))
+
+    def told_gone(self, gone: dict[str, list[tuple[int, int]]]) -> dict[str, list[tuple[int, int]]]:
+        return gone
 
     def records(self, split: LogSplit) -> Iterator[BadRecord]:
         """The records of a split, each with its offset and bytes."""
@@ -132,9 +137,12 @@ class NotesLog(TableLog):
     def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
         for record in records:
             try:
-                yield self.row(record.value or b""), record
+                rows = [self.row(value) for value in values_of(record.value or b"")]
             except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
                 on_bad_record(replace(record, error=str(error) or "no row"))
+                continue
+            for row in rows:
+                yield row, record
 
     def row(self, value: bytes) -> Row:
         row = json.loads(value)
@@ -153,10 +161,10 @@ class NotesLog(TableLog):
     ) -> Iterator[tuple[pa.RecordBatch, list[BadRecord]]]:
         some: list[tuple[Row, BadRecord]] = []
         for each in self.rows(records, on_bad_record):
-            some.append(each)
-            if len(some) == BATCH:
+            if len(some) >= BATCH and each[1] is not some[-1][1]:
                 yield self.batch(some)
                 some = []
+            some.append(each)
         if some:
             yield self.batch(some)
 
@@ -174,10 +182,10 @@ class NotesLog(TableLog):
         self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
         for batch, records in self.batches(self.records(split), on_bad_record):
-            found = find_unstorable(batch)
-            for at, why in found.items():
-                on_bad_record(replace(records[at], error=why))
-            yield batch.filter(pa.array([at not in found for at in range(batch.num_rows)]))
+            left = {id(records[at]): (records[at], why) for at, why in find_unstorable(batch).items()}
+            for record, why in left.values():
+                on_bad_record(replace(record, error=why))
+            yield batch.filter(pa.array([id(record) not in left for record in records]))
 
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
@@ -220,6 +228,13 @@ class NotesPlugin(LogSourcePlugin):
         if not config.options.path:
             raise ConfigError("options.path is missing", where=config.name, fix="Set it.")
         return self.source_type(Path(config.options.path), config.options.password)
+
+
+def values_of(value: bytes) -> list[bytes]:
+    """A record may have several rows, in a list."""
+    if not value.startswith(b"["):
+        return [value]
+    return [json.dumps(each).encode() for each in json.loads(value)]
 
 
 def meta_of(folder: Path) -> dict[str, Any]:
@@ -290,6 +305,11 @@ class NotesHarness(SourceHarness):
         self.write(name, [json.dumps(row) for row in rows])
         renamed = {old[0]: now for now, old in self.describe(name)["former"].items()}
         return [{renamed.get(column, column): value for column, value in row.items()} for row in rows]
+
+    def append_several(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        rows = self.rows(numbers)
+        self.write(name, [json.dumps(rows)])
+        return rows
 
     def append_bad(self, name: str) -> bytes | None:
         self.write(name, ['{"id": "none"}'])

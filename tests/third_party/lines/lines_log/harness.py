@@ -19,6 +19,7 @@ class LinesHarness(SourceHarness):
 
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
+        "append_several": "a line is one row",
         "append_open": "a line is there once it has its end",
         "compact": "lines are kept until they expire",
         "leave_gap": "each line has the offset after the one before",
