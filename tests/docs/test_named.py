@@ -30,7 +30,7 @@ _TARGET = re.compile(r"(?:^|\s)make ((?:[a-z][a-z-]*(?:\s+|$))+)")
 def _tests() -> dict[str, set[str]]:
     """The tests of each file."""
     found: dict[str, set[str]] = {}
-    for pattern in ("conformance/laketier_conformance/", "plugins/*/tests/", "tests/"):
+    for pattern in ("conformance/", "plugins/*/tests/", "tests/"):
         for file in ROOT.glob(f"{pattern}**/test_*.py"):
             names = re.findall(r"^\s*(?:async )?def (test_\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE)
             found.setdefault(file.stem, set()).update(names)
