@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from laketier.kit import failpoints
-from laketier.spi import Feature, LaketierError, ScanRequest, TableNotFound, Watermark, new_attempt_id
+from laketier.spi import AddColumn, Feature, LaketierError, ScanRequest, TableNotFound, Watermark, new_attempt_id
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused, told
@@ -65,6 +66,11 @@ def _drop_at_each(lake: Lake, anew: bool, counts: Callable[[str], bool] | None =
 def _drop_one(lake: Lake) -> None:
     """The refusal of who drops none would be taken for what came of the drop of another."""
     lake.storage.catalog().drop_table(lake.create(name="db.asked").path)
+
+
+def _add_one(lake: Lake) -> None:
+    """As `_drop_one`."""
+    lake.storage.catalog().alter_table(lake.create(name="db.added").path, [AddColumn(pa.field("more", pa.string()))])
 
 
 def _drop_at(lake: Lake, name: str, number: int, step: str, anew: bool) -> None:
@@ -244,6 +250,7 @@ def test_a_drop_at_each_step_of_a_change(
 ) -> None:
     """A column is added, and before some step somebody drops the table, and makes it anew at every second one. Nothing
     of the change comes to the next table but by an answer that says so."""
+    _add_one(lake)
     _drop_one(lake)
     lake.create().append(0)
     whole = runs.run(at=NOWHERE, but=SYNCS, **ADDS)
@@ -276,6 +283,7 @@ def test_a_drop_before_each_request_of_a_change_in_a_store(
     to look, and to take back his own entry, and no other."""
     stored = in_store()
     lake = stored.lake
+    _add_one(lake)
     _drop_one(lake)
     lake.create().append(0)
     with recorded(stored.proxy) as sent:

@@ -151,7 +151,7 @@ def test_tables_of_a_file_that_are_gone_are_told_with_the_way_out(store: StateSt
         connection.execute("ALTER TABLE tiering_tables RENAME TO elsewhere")
     connection.close()
     leases.finish([(lease, DONE)])
-    with pytest.raises(StateUnavailable, match=r"tables are gone\. Restore them, or start all workers again"):
+    with pytest.raises(StateUnavailable, match=r"or some of them\. Restore it whole, or name a new one"):
         leases.tell()
     with sqlite3.connect(tmp_path / "state.db") as connection:
         connection.execute("ALTER TABLE elsewhere RENAME TO tiering_tables")

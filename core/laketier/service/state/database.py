@@ -109,8 +109,8 @@ def _ways_out(error: Exception, why: str) -> str | None:
         )
     if state == _NO_TABLE or why.startswith("no such table"):
         return (
-            "Its tables are gone. Restore them, or start all workers again: the first one makes them anew, and the "
-            "lake tables say where each goes on."
+            "Its tables are gone, or some of them. Restore it whole, or name a new one, and start all workers again: "
+            "the lake tables say where each goes on."
         )
     return None
 

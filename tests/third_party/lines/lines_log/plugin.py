@@ -146,7 +146,7 @@ class LinesSource(LogSource):
 
     def open(self, name: str, options: Any) -> TableLog:
         folder = self._root / name
-        if name not in self.list_tables():  # another path to a table is not its name
+        if name not in names_in(self._root) or not is_there(folder / "table.json"):  # "t/" is no name
             raise TableNotFound(f"there is no table {name!r}", where=str(self._root))
         described = _describe(folder)
         schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in described["columns"].items()])
