@@ -47,13 +47,20 @@ class Processes:
     def fresh(self) -> Child:
         """An interpreter of its own, that has imported nothing of the source: in another folder and time zone, and with
         other hashes of text, as on another machine."""
-        self._folder.mkdir(exist_ok=True)
+        elsewhere = self._elsewhere()
+        elsewhere.mkdir(parents=True, exist_ok=True)
         command, pipe = [sys.executable, "-m", _SERVED], subprocess.PIPE
         folders = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         environment = {**os.environ, "PYTHONHASHSEED": "4711", "TZ": "Asia/Kolkata"}
         environment["PYTHONPATH"] = os.pathsep.join(folders)
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, cwd=self._folder, env=environment)
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, cwd=elsewhere, env=environment)
         return self._keep(Child(process))
+
+    def _elsewhere(self) -> Path:
+        """A folder as deep as this process's own has the same folders above it: a relative path might be right there,
+        too."""
+        as_deep = len(self._folder.resolve().parts) == len(Path.cwd().parts)
+        return self._folder / "deeper" if as_deep else self._folder
 
     def take(self) -> Child:
         """A process that nobody used before: sooner than a fresh interpreter."""

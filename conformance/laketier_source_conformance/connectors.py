@@ -17,7 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from laketier.registry import installed_formats
-from laketier.spi import TablePath
+from laketier.spi import PluginNotFound, TablePath
 from laketier_conformance.lake import Lake
 from laketier_source_conformance.harness import Row, SourceHarness
 
@@ -198,7 +198,11 @@ class LakeHarness(SourceHarness):
     @property
     def lake(self) -> Lake:
         """The lake that is read."""
-        name = self.lake_format or min(each.name for each in installed_formats())
+        name = self.lake_format or min((each.name for each in installed_formats()), default=None)
+        if name is None:
+            raise PluginNotFound(
+                "no format is installed whose tables could be read", fix="Install laketier[localfile]."
+            )
         return Lake(name, str(self.folder / "lake"), {})
 
     @property
