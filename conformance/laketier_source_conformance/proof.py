@@ -74,9 +74,12 @@ class SourceProof:
     def _judged(self, expected: Collection[str], exit_status: int, underway: Collection[str]) -> Verdict:
         """As of a format; at most partial where the harness left something out that the system may have."""
         found = judge(self.results.values(), expected, exit_status, underway)
-        left = Counter(result.detail for result in self.results.values() if result.outcome == NOT_SHOWN)
-        why = tuple(f"{NOT_SHOWN}: {detail} ({count} tests)" for detail, count in left.items())
+        why = self._left_out()
         return replace(found, name=PARTIAL if found.conformant else found.name, why=found.why + why) if why else found
+
+    def _left_out(self) -> tuple[str, ...]:
+        left = Counter(result.detail for result in self.results.values() if result.outcome == NOT_SHOWN)
+        return tuple(f"{NOT_SHOWN}: {detail} ({count} tests)" for detail, count in left.items())
 
     @property
     def as_asked(self) -> bool:
@@ -128,7 +131,7 @@ class SourceProof:
         counts = Counter(result.outcome for result in self.results.values())
         told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests"
         terminalreporter.line(f"{told}, in {report['seconds']} s of all processes")
-        for line in (self.of_chosen or self.verdict).why:
+        for line in self.verdict.why if self.of_chosen is None else (*self.of_chosen.why, *self._left_out()):
             terminalreporter.line(f"  {plainly(line)}")
         refused = dict.fromkeys(result.detail for result in self.results.values() if result.outcome == "refused")
         for line in refused:

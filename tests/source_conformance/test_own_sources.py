@@ -11,6 +11,7 @@ from source_runs import run_sources
 FILES = "laketier_source_conformance.connectors"
 QUICK = ("test_offsets.py", "test_same_rows.py", "test_bad_records.py", "test_expired.py", "test_histories.py")
 """Files of the suite that find most, and take seconds."""
+EXPIRES = "test_expired.py::test_rows_after_an_expiry_keep_their_offsets"
 SOURCES = {
     "lines": ("lines", ""),
     "files of JSON": ("files", f"{FILES}:FilesHarness"),
@@ -30,6 +31,13 @@ def test_most_rules_hold(tmp_path: Path, name: str) -> None:
     run = run_sources(tmp_path, source, [*more, *(f"--log-test={each}" for each in QUICK)])
     assert run.code == 0, run.output
     assert run.report["as_asked"]
+
+
+def test_what_is_not_shown_is_told_of_single_tests(tmp_path: Path) -> None:
+    more = ["--log-harness=lake_source_harness:LocalFileLakeHarness", f"--log-test={EXPIRES}"]
+    run = run_sources(tmp_path, "lake", more)
+    assert run.report["results"][EXPIRES]["outcome"] == "not shown", run.output
+    assert "not shown: the harness: it has no expire (1 tests)" in run.output
 
 
 @pytest.mark.deep
