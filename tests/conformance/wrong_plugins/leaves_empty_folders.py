@@ -11,7 +11,7 @@ from laketier.kit.local_folder import LocalFolder
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_places.py::test_a_drop_leaves_no_folder"
-SAYS = "what is left where a table was that nobody shared, after it was dropped"
+SAYS = "empty folders that are left where a table was that nobody shared, after it was dropped"
 
 
 class Catalog(kit.ManifestCatalog):
