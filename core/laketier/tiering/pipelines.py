@@ -181,9 +181,9 @@ def set_watermark(
     the table's history. ``at_rest``: whether the change is of the pipeline as it was at the first look, so that one
     which goes on meanwhile is left as it is: a forgotten pipeline may have begun anew, and forgotten again it would
     read all its rows twice. ``look`` is called with each state before ``change`` and may raise; a token that it returns
-    is the new one. Driver. Raises
-    `Conflict` when others' commits came first each time, or the pipeline went on, so that nothing is changed;
-    `NotBegun` when attempts failed before their effect; and `UnknownOutcome`."""
+    is the new one, and ``change`` is not asked. Driver. Raises `Conflict` when others' commits came first each time, or
+    the pipeline went on, so that nothing is changed; `NotBegun` when attempts failed before their effect; and
+    `UnknownOutcome`."""
     commit_id = new_attempt_id()
     committer = factory.create_committer(CommitterInitContext(commit_id=commit_id))
     loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, at_rest, renamed_to, look, policy)

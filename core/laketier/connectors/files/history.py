@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ class History:
     def stamp(self, files: Files, end: int) -> str:
         """The stamp of the first ``end`` of the ``files``."""
         before = [known for known in self._known if known[0] <= end]
-        start, digests = max(before, key=lambda known: known[0], default=(0, tuple(_new() for _ in range(3))))
+        start, digests = max(before, key=lambda known: known[0], default=(0, tuple(hashlib.sha256() for _ in range(3))))
         if start < end:
             digests = tuple(digest.copy() for digest in digests)
             # Column by column: then it does not matter at which files earlier stamps ended.
@@ -47,6 +46,3 @@ def _ended(paths: pa.StringArray) -> memoryview:
     if isinstance(ended, pa.ChunkedArray):
         ended = ended.combine_chunks()
     return memoryview(ended.buffers()[2])[: pc.sum(pc.binary_length(ended)).as_py()]
-
-
-_new: Callable[[], Any] = hashlib.sha256
