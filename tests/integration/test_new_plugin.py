@@ -16,7 +16,7 @@ import pytest
 import warmed
 from conformance_runs import SUITE, offered
 from laketier.cli.app import main
-from laketier.cli.new_plugin.distribution import Kind, write_distribution
+from laketier.cli.new_plugin.distribution import FORMATS, Kind, write_distribution
 from laketier.cli.new_plugin.names import names_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ QUICK = [
 
 
 def made(tmp_path: Path, kind: str) -> Path:
-    folder, _ = write_distribution(names_of("acme-x"), Kind(kind), tmp_path)
+    folder, _ = write_distribution(names_of("acme-x", Kind(kind).noun), Kind(kind), tmp_path)
     return folder
 
 
@@ -188,7 +188,7 @@ def test_other_plugins_of_pytest_may_warn_while_it_starts(tmp_path: Path) -> Non
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind.value for kind in FORMATS])
 def test_the_whole_suite_accepts_it(kind: str, tmp_path: Path) -> None:
     """The new plugin's own tests run it."""
     code, output = suite(made(tmp_path, kind))
@@ -281,5 +281,5 @@ def test_a_folder_that_is_not_there_is_not_made(
 
 def test_templates_are_files_of_the_package() -> None:
     """So a wheel has them, as it has all files of a package."""
-    assert (files("laketier.cli.new_plugin") / "templates" / "common" / "pyproject.toml.tmpl").is_file()
+    assert (files("laketier.cli.new_plugin") / "templates" / "format" / "pyproject.toml.tmpl").is_file()
     assert not [point for point in entry_points(group="laketier.formats") if point.name.startswith("acme")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier.cli.new_plugin.distribution import Kind, write_distribution
+from laketier.cli.new_plugin.distribution import FORMATS, Kind, write_distribution
 from laketier.cli.new_plugin.names import names_of
 from workspace import ROOT
 
@@ -25,12 +25,12 @@ def test_its_tests_are_tests_of_the_suite() -> None:
     import strangers
     import strangers_again
 
-    assert set(strangers.KINDS) == {kind.value for kind in Kind}
+    assert set(strangers.KINDS) == {kind.value for kind in FORMATS}
     wanted = [*strangers.TESTS, *(test for case in strangers_again.CASES for test in case.tests)]
     assert [each for each in wanted if not any(test == each or test.startswith(f"{each}::") for test in MANIFEST)] == []
 
 
-@pytest.mark.parametrize("kind", list(Kind), ids=lambda kind: kind.value)
+@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.value)
 def test_it_takes_the_commands_that_a_new_plugin_names(kind: Kind, tmp_path: Path) -> None:
     import strangers_walk
 

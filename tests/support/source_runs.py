@@ -29,20 +29,26 @@ class SourceRun:
         return found
 
 
-def run_sources(
-    tmp_path: Path, source: str, arguments: Sequence[str] = (), variables: Mapping[str, str] | None = None
-) -> SourceRun:
-    """Run it on an installed source, or on `notes`."""
+def offered(tmp_path: Path, name: str, module: str, harness: str) -> Path:
+    """A folder that offers a source and its harness, as if it were installed."""
     info = tmp_path / "offers" / "offers-1.0.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offers\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[laketier.sources]\nnotes = notes\n\n[laketier.source_conformance]\nnotes = notes:NotesHarness\n"
+        f"[laketier.sources]\n{name} = {module}\n\n[laketier.source_conformance]\n{name} = {harness}\n"
     )
+    return info.parent
+
+
+def run_sources(
+    tmp_path: Path, source: str, arguments: Sequence[str] = (), variables: Mapping[str, str] | None = None
+) -> SourceRun:
+    """Run it on an installed source, or on `notes`."""
+    offers = offered(tmp_path, "notes", "notes", "notes:NotesHarness")
     report, said = tmp_path / "report.json", tmp_path / "said"
     command = ["--pyargs", "laketier_source_conformance", f"--log-source={source}", f"--log-report={report}", "-q"]
     command += [*(f"-pno:{name}" for name in ("cacheprovider", "hypothesispytest", "anyio")), *arguments]
-    path = os.pathsep.join(map(str, (info.parent, Path(notes.__file__).parent)))
+    path = os.pathsep.join(map(str, (offers, Path(notes.__file__).parent)))
     folder = tmp_path / "elsewhere"
     folder.mkdir(exist_ok=True)
     (folder / "pytest.ini").write_text("[pytest]\n")

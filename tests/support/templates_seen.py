@@ -17,11 +17,11 @@ from pathlib import Path
 
 import warmed
 from conformance_runs import SUITE, offered
-from laketier.cli.new_plugin.distribution import Kind, write_distribution
+from laketier.cli.new_plugin.distribution import FORMATS, Kind, write_distribution
 from laketier.cli.new_plugin.names import names_of
 
 NOTED = Path(__file__).resolve().parents[1] / "integration" / "TEMPLATES_SEEN"
-KINDS = tuple(kind.value for kind in Kind)
+KINDS = tuple(kind.value for kind in FORMATS)
 _HEAD = "# What each kind of new plugin passed. Written by `python tests/support/templates_seen.py`.\n"
 _AT_A_TIME = 6
 _ELSEWHERE = {"test_spark.py"}

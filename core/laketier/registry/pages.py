@@ -6,6 +6,7 @@ import sysconfig
 from pathlib import Path
 
 GUIDE = "docs/authors/guide.md"
+SOURCES = "docs/authors/sources.md"
 _CHECKOUT = Path(__file__).parents[3]
 _DOCUMENTS = Path(sysconfig.get_path("data"), "share", "doc", "laketier")
 

@@ -54,7 +54,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "_CHECKOUT.joinpath(name).is_file": "which of two texts tells people where a page is",
         "_DOCUMENTS.joinpath(name).is_file": "which of two texts tells people where a page is",
     },
-    "core/laketier/cli/new_plugin/templates/common/tests/test_conformance.py.tmpl": {"report.exists": "a test"},
+    "core/laketier/cli/new_plugin/templates/format/tests/test_conformance.py.tmpl": {"report.exists": "a test"},
+    "core/laketier/cli/new_plugin/templates/source/tests/test_conformance.py.tmpl": {"report.exists": "a test"},
     "core/laketier/cli/new_plugin/distribution.py": {"each.is_dir": "of a folder that was made just now"},
     "core/laketier/cli/demo/inputs.py": {
         "self.waiting.glob": "the demo's own folder",

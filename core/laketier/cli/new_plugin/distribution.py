@@ -12,18 +12,27 @@ from string import Template
 
 import laketier
 from laketier.cli.new_plugin.names import Names
-from laketier.spi import FORMAT_SPI_VERSION, ConfigError, StorageError
+from laketier.spi import FORMAT_SPI_VERSION, SOURCE_SPI_VERSION, ConfigError, StorageError
 
 _SUFFIX = ".tmpl"
 
 
 class Kind(Enum):
-    """What the new format stands on."""
+    """What the new format stands on; or that it is a source."""
 
     MANIFEST = "manifest"
     TABLE_LIBRARY = "table-library"
     DATABASE = "database"
+    SOURCE = "source"
 
+    @property
+    def noun(self) -> str:
+        """What is made."""
+        return "source" if self is Kind.SOURCE else "format"
+
+
+FORMATS = tuple(kind for kind in Kind if kind is not Kind.SOURCE)
+"""The kinds of formats."""
 
 ABOUT = {
     Kind.MANIFEST: "Data files in Arrow's own file format, and manifests that name them "
@@ -33,6 +42,8 @@ ABOUT = {
     "your library in its place, method by method.",
     Kind.DATABASE: "Rows in a SQL database, with the watermark in the transaction that makes them visible. "
     "`database.py` is for SQLite: change it, and the types in it, to those of your database.",
+    Kind.SOURCE: "A log with offsets, whose records are JSON. `client.py` only imitates one, in a file of SQLite: put "
+    "the calls of your client library in its place, method by method.",
 }
 
 
@@ -72,9 +83,11 @@ def _filled(names: Names, kind: Kind) -> Mapping[str, str]:
         "about": ABOUT[kind],
         "laketier": laketier.__version__,
         "spi_version": str(FORMAT_SPI_VERSION),
+        "source_spi_version": str(SOURCE_SPI_VERSION),
     }
     templates = files("laketier.cli.new_plugin") / "templates"
-    found = [each for part in ("common", kind.value) for each in _files(templates / part)]
+    parts = dict.fromkeys(("common", kind.noun, kind.value))
+    found = [each for part in parts for each in _files(templates / part)]
     return {
         path.replace("PACKAGE", names.package).replace("dot-", "."): Template(text).substitute(values)
         for path, text in found
