@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 _OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: |\[Errno )(\d+)")
 """How an error of the system is printed: by Rust for people, for developers, and by Python."""
+_CAUSE = re.compile(r"\s*\x1b\[\d+m\u21b3\x1b\[0m\s*")
+"""How libraries in Rust print the next cause of a chain for a terminal: a line that begins with a coloured arrow."""
 
 
 def ends_the_process(error: BaseException) -> bool:
@@ -40,7 +42,19 @@ def refused_by_the_system(error: BaseException) -> bool:
     """Whether a look at a file failed, by the text of an error of a library in Rust, which often has no class of errors
     for it. That tells nothing of the file: it is no damage. A file that is not there is no such error. Driver and
     executor."""
-    return any(int(number) != errno.ENOENT for number in _OS_ERROR.findall(str(error)))
+    return any(number != errno.ENOENT for number in numbers_of_the_system(error))
+
+
+def numbers_of_the_system(error: BaseException) -> list[int]:
+    """The numbers of the system's errors, by the text of a library's error, which has none as an attribute. Driver and
+    executor."""
+    return [int(number) for number in _OS_ERROR.findall(str(error))]
+
+
+def in_one_line(text: str) -> str:
+    """The words of a library without what is for a terminal, so that a log has them in one line. Driver and
+    executor."""
+    return " ".join(_CAUSE.sub(": ", text).split())
 
 
 def as_told(error: BaseException, what: str, *, where: str | None = None) -> LaketierError:

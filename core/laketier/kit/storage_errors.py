@@ -6,6 +6,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from laketier.kit.library_errors import in_one_line, numbers_of_the_system
 from laketier.spi.errors import StorageError
 
 _FIXES = {
@@ -27,8 +28,10 @@ def naming_storage_errors(doing: str, *, setting: str = "lake.warehouse") -> Ite
         yield
     except OSError as error:
         where = None if error.filename is None else str(error.filename)
-        told = error.strerror or str(error)
+        told = in_one_line(error.strerror or str(error))
         why = told[:1].lower() + told[1:]
-        fix = _FIXES.get(error.errno or 0)
+        # Libraries in Rust raise it with the number in their words alone.
+        numbers = numbers_of_the_system(error) if error.errno is None else [error.errno]
+        fix = next((_FIXES[number] for number in numbers if number in _FIXES), None)
         fix = None if fix is None else fix.format(setting=setting)
         raise StorageError(f"the storage refused while {doing}", where=where, why=why, fix=fix) from error

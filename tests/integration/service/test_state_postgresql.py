@@ -18,9 +18,11 @@ from laketier.service.state import (
     Registration,
     StateError,
     StateStore,
+    StateUnavailable,
     Success,
     Worker,
 )
+from laketier.service.state.database import Database
 from laketier.service.state.tables import METADATA
 from laketier.spi.clocks import shifted
 from laketier_verification.postgresql import PostgreSQL
@@ -148,6 +150,19 @@ def test_a_restart_within_a_transaction_undoes_it(server: PostgreSQL, url: str) 
         store._clock = lambda: lease.deadline
         assert store.workers() == ()
         assert store.heartbeat(A, [lease], 30)[0].deadline == lease.deadline + 30_000
+
+
+def test_a_connection_that_the_server_ended_is_no_refusal(url: str) -> None:
+    """As of a worker that was stopped within a transaction: what it then wants to store may be stored again."""
+    database = Database(url)
+    with pytest.raises(StateUnavailable, match="idle-in-transaction"), database.write() as connection:
+        connection.execute(text("SET idle_in_transaction_session_timeout = 1"))
+        with psycopg.connect(url, autocommit=True) as other:
+            pid = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
+            while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone():
+                pass
+        connection.execute(text("SELECT 1"))
+    database.close()
 
 
 def test_a_wrong_password_is_told_without_it(server: PostgreSQL, url: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from laketier.config.locations import absolute_database
 from laketier.service.state.errors import StateError, StateUnavailable
@@ -85,7 +85,7 @@ class Database:
         why = redacted(str(getattr(error, "orig", None) or error).strip().replace("\n", " "))
         if self._password:
             why = why.replace(str(self._password), "***")
-        if not isinstance(error, OperationalError) or _is_of_sql(error):
+        if not _is_of_the_way(error):
             fix = _ways_out(error, why)
             if fix is not None:
                 return StateUnavailable("the state database refused", where=self.shown, why=why, fix=fix)
@@ -113,6 +113,14 @@ def _ways_out(error: Exception, why: str) -> str | None:
             "the lake tables say where each goes on."
         )
     return None
+
+
+def _is_of_the_way(error: Exception) -> bool:
+    """Whether the database could not be asked, or gave no answer: whatever was asked, it was not refused. PostgreSQL
+    names some of the ways to end a connection, as of a worker that stood still in a transaction, like faults of SQL."""
+    if isinstance(error, OperationalError):
+        return not _is_of_sql(error)
+    return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def _is_of_sql(error: OperationalError) -> bool:
