@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from laketier.spi import LaketierError
 from laketier.spi.errors import (
+    Collected,
     ConfigError,
     CorruptTable,
     FeatureNotSupported,
@@ -146,9 +147,10 @@ _NEEDS_A_PERSON = (
 
 def is_retryable(error: BaseException) -> bool:
     """Whether trying the round again may help. Not for what only a person can mend. `Fenced`, `Stale` and
-    `Overtaken` may: they say that someone else moved the table on; `SchemaChanged` and `StagedFileLost` too: the next
-    round has the new schema, and files of its own. `NotBegun` says of a step that it failed, and its cause says why."""
+    `Overtaken` may: they say that someone else moved the table on; `SchemaChanged`, `StagedFileLost` and `Collected`
+    too: the next round has the new schema, and files of its own, begun after the horizon that it finds. `NotBegun` says
+    of a step that it failed, and its cause says why."""
     if isinstance(error, NotBegun) and error.__cause__ is not None:
         return is_retryable(error.__cause__)
-    moved_on = (Fenced, Stale, Overtaken, SchemaChanged, StagedFileLost)
+    moved_on = (Fenced, Stale, Overtaken, SchemaChanged, StagedFileLost, Collected)
     return isinstance(error, moved_on) or not isinstance(error, _NEEDS_A_PERSON)

@@ -238,7 +238,8 @@ class Overtaken(Refused):
 
 
 class Collected(Refused):
-    """The files were staged so long ago that orphan collection may have deleted them."""
+    """The files were staged so long ago that orphan collection may have deleted them. Run the round again: it stages
+    its files again."""
 
 
 class OutsideTable(Refused):

@@ -155,13 +155,17 @@ def test_a_restart_within_a_transaction_undoes_it(server: PostgreSQL, url: str) 
 def test_a_connection_that_the_server_ended_is_no_refusal(url: str) -> None:
     """As of a worker that was stopped within a transaction: what it then wants to store may be stored again."""
     database = Database(url)
-    with pytest.raises(StateUnavailable, match="idle-in-transaction"), database.write() as connection:
-        connection.execute(text("SET idle_in_transaction_session_timeout = 1"))
-        with psycopg.connect(url, autocommit=True) as other:
-            pid = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
+
+    def stand_still() -> None:
+        with database.write() as connection, psycopg.connect(url, autocommit=True) as other:
+            connection.execute(text("SET idle_in_transaction_session_timeout = 1"))
+            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
             while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone():
                 pass
-        connection.execute(text("SELECT 1"))
+            connection.execute(text("SELECT 1"))
+
+    with pytest.raises(StateUnavailable, match="idle-in-transaction"):
+        stand_still()
     database.close()
 
 

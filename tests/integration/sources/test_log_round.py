@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import pytest
 from laketier.config import LakeConfig
 from laketier.dead_letters.table import dead_letter_table
 from laketier.kit.failpoints import observed
+from laketier.maintenance.orphans import collect_orphans
 from laketier.registry import open_lake, open_log_source
 from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service import failpoints
 from laketier.service.schedule import is_retryable
 from laketier.spi import (
+    Collected,
     Fenced,
     IncompatibleData,
     OffsetsExpired,
@@ -28,6 +31,7 @@ from laketier.spi import (
     TableLog,
     TokenMismatch,
 )
+from laketier.spi.clocks import shifted
 from laketier.tables.scan import scan
 from laketier.tiering import RoundOutcome, pipelines
 from laketier_verification.lines import LinesTable
@@ -118,6 +122,23 @@ def test_a_driver_that_was_overtaken_by_a_zombie_plans_again(tiered: Tiered) -> 
     assert is_retryable(refused.value), "nobody needs to resume the table"
     assert tiered.round(LogRoundSettings(fence=2)).rows == 1
     assert tiered.ids() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("lake_config", ["localfile"], indirect=True)
+def test_a_round_that_orphan_collection_overtook_is_run_again_by_itself(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.round()
+    tiered.source.append(2)
+    with shifted(-60_000):  # a minute before the collection
+        late, tasks = tiered.planned()
+        answers = list(tiered.engine.run(tasks))
+    lake = open_lake(tiered.config)
+    collect_orphans(lake.storage, lake.load_table(), grace=timedelta(0))
+    with pytest.raises(Collected) as refused:
+        late.finish(answers)
+    assert is_retryable(refused.value), "nobody needs to resume the table"
+    assert tiered.round().rows == 1
+    assert tiered.ids() == [1, 2]
 
 
 def test_dead_letters_of_a_zombie_make_the_next_round_plan_again(tiered: Tiered) -> None:
