@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -631,3 +632,23 @@ def test_streams_that_are_closed_are_opened_onto_nothing(tmp_path: Path) -> None
     assert ended.returncode == 1
     for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         assert _to(closed, tmp_path).returncode == 0
+
+
+_INTERRUPTED = """
+import os, signal, sys
+
+class Interrupting:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == "laketier.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting)
+from laketier.cli.console import main
+main()
+"""
+
+
+def test_ctrl_c_while_the_command_is_imported_is_no_error() -> None:
+    process = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert (process.returncode, process.stderr) == (-signal.SIGINT, "")
