@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.spi.errors import SerializationError
+from laketier.spi.literals import nanoseconds_of
 from laketier.spi.predicate import MOST_DEPTH, And, Leaf, Not, Op, Or, Predicate
 
 VERSION = 1
@@ -166,10 +167,9 @@ def _short(text: str) -> str:
 def _timestamp(value: datetime) -> str:
     """Nanoseconds since the epoch, by UTC for a moment in a zone: ``Z`` tells it from a local one."""
     zoned = value.tzinfo is not None
-    local = value.astimezone(UTC).replace(tzinfo=None) if zoned else value
-    nanoseconds = (datetime(*local.timetuple()[:6], local.microsecond) - _EPOCH) // _MICROSECOND * 1000
-    # A pandas Timestamp, which Arrow gives for a timestamp[ns], has more than a datetime.
-    return f"{nanoseconds + getattr(value, 'nanosecond', 0)}{'Z' if zoned else ''}"
+    if zoned:
+        value.astimezone(UTC)  # there must be one: reading gives that
+    return f"{nanoseconds_of(value)}{'Z' if zoned else ''}"
 
 
 def _timestamp_from(text: str) -> datetime:

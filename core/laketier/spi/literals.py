@@ -1,14 +1,15 @@
-"""Numbers that a column is compared with, as the next values of the column's own type.
+"""Numbers and moments that a column is compared with, as the next values of the column's own type.
 
 Arrow brings both sides of a comparison to one type first, and fails where that type lacks one of them: a uint64 beyond
-int64 beside a small literal, a literal beyond the range of its column, an integer beside decimals. Values of one type
-compare as they are.
+int64 beside a small literal, a literal beyond the range of its column, an integer beside decimals, a moment of another
+unit and another zone. Values of one type compare as they are.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -18,24 +19,29 @@ import pyarrow.types as pt
 
 _MOST_DIGITS = 100
 """More than a decimal of Arrow has. An exponent beyond that is not written out: it may be of any size."""
+_EPOCH = datetime(1970, 1, 1)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 class Neighbours(NamedTuple):
-    """The greatest value of a type that is not above a number, and the least that is not below it. None where all
-    values of the type are beyond the number."""
+    """The greatest value of a type that is not above a literal, and the least that is not below it. None where all
+    values of the type are beyond the literal."""
 
     below: pa.Scalar | None
     above: pa.Scalar | None
 
     @property
     def exact(self) -> pa.Scalar | None:
-        """The number itself, where the type has it."""
+        """The literal itself, where the type has it."""
         same = self.below is not None and self.above is not None and self.below.equals(self.above)
         return self.below if same else None
 
 
 def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
     """Those of ``value`` in the type ``kind``; None for what Arrow compares as it is."""
+    if isinstance(value, datetime):
+        fits = pt.is_timestamp(kind) and (value.tzinfo is None) == (kind.tz is None)
+        return _moments(nanoseconds_of(value), kind) if fits else None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or is_nan(value):
         return None
     if pt.is_integer(kind):
@@ -70,7 +76,15 @@ def members_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     near = [neighbours(value, kind) for value in values]
     if None in near or not near:
         return None
-    return pa.array([each.exact.as_py() for each in near if each and each.exact is not None], kind)
+    return pa.array([each.exact for each in near if each and each.exact is not None], kind)
+
+
+def nanoseconds_of(value: datetime) -> int:
+    """Of a moment since the epoch, by UTC if it has a zone. A pandas Timestamp, which Arrow gives for a timestamp[ns],
+    has more of them than a datetime."""
+    local = datetime(*value.timetuple()[:6], value.microsecond)
+    since = local - _EPOCH - (value.utcoffset() or timedelta())
+    return since // timedelta(microseconds=1) * 1000 + int(getattr(value, "nanosecond", 0))
 
 
 def _integer_range(kind: pa.DataType) -> tuple[int, int]:
@@ -109,6 +123,15 @@ def _scalar(number: int, kind: pa.DataType, scale: int) -> pa.Scalar:
     if pt.is_integer(kind):
         return pa.scalar(number, kind)
     return pa.scalar(Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale)), kind)
+
+
+def _moments(nanoseconds: int, kind: pa.DataType) -> Neighbours:
+    number = Fraction(nanoseconds * _PER_SECOND[kind.unit], 10**9)
+    floor, ceiling = math.floor(number), math.ceil(number)
+    least, most = -(2**63), 2**63 - 1
+    below = None if floor < least else pa.scalar(min(floor, most), kind)
+    above = None if ceiling > most else pa.scalar(max(ceiling, least), kind)
+    return Neighbours(below, above)
 
 
 def _floats(value: int) -> Neighbours:

@@ -156,9 +156,9 @@ def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expres
 
     Args:
         predicate: The predicate.
-        schema: The schema of the rows. With it a number is compared exactly with each column of numbers, also where
-            the column's type does not have it; a decimal beside floats counts as the nearest double. Without it
-            Arrow fails to compare some of them.
+        schema: The schema of the rows. With it a number is compared exactly with each column of numbers, and a moment
+            with each column of moments, also where the column's type does not have it; a decimal beside floats counts
+            as the nearest double. Without it Arrow fails to compare some of them.
 
     Returns:
         The expression.
@@ -205,8 +205,8 @@ def _leaf(field: pc.Expression, op: Op, value: Any, kind: pa.DataType | None) ->
 
 
 def exact_comparison(op: Op, value: Any, kind: pa.DataType | None) -> tuple[Op, Any] | bool:
-    """The comparison with ``value`` as one with a value of the type ``kind``. A number is a scalar of Arrow then, and
-    what no type of numbers is compared with stays as it is. A bool is the answer for each value of the type; null
+    """The comparison with ``value`` as one with a value of the type ``kind``. A number and a moment are scalars of
+    Arrow then, and what neither is compared with stays as it is. A bool is the answer for each value of the type; null
     stays null."""
     if is_nan(value):
         return op is Op.NE
@@ -224,8 +224,8 @@ def exact_comparison(op: Op, value: Any, kind: pa.DataType | None) -> tuple[Op, 
 
 
 def exact_members(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array | list[Any]:
-    """Those of the values of an IN that may equal a value of the type ``kind``: neither null nor NaN. Numbers are an
-    array of Arrow."""
+    """Those of the values of an IN that may equal a value of the type ``kind``: neither null nor NaN. Numbers and
+    moments are an array of Arrow."""
     items = [value for value in values if value is not None and not is_nan(value)]
     members = None if kind is None else members_of(items, kind)
     return items if members is None else members
@@ -248,6 +248,8 @@ def _never(field: pc.Expression) -> pc.Expression:
 
 def _is_in(field: pc.Expression, values: Sequence[Any], kind: pa.DataType | None) -> pc.Expression:
     members = exact_members(values, kind)
+    if not len(members):  # Arrow looks for a text in no list without a type
+        return field.is_null() & field.is_valid()
     if not isinstance(members, pa.Array):
         return field.isin(members)
     return (field if members.type == kind else field.cast(members.type)).isin(members)

@@ -2,7 +2,8 @@
 files.
 
 Unknown always means "may match". Statistics of other writers are read with care: their timestamps may be cut to
-milliseconds, their decimals may have been floats or integers of 64 bits, and their float bounds may leave NaN out.
+milliseconds, their decimals may have been floats or integers of 64 bits, and their float bounds may be NaN or leave it
+out.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ import pyarrow.types as pt
 
 from laketier.spi import And, IncompatibleTable, Leaf, Op, Or, Predicate, columns_of, to_arrow
 
-_HIGHEST = "\U0010ffff"
 _DIGITS = 15
 """So many of a decimal a float keeps."""
 
 
 def _as_told(bounds: Any) -> Any:
-    """Without decimals of more digits than a float keeps: another writer may have rounded them, in either direction."""
+    """Without NaN, which bounds nothing: Spark, for which it is the greatest number, writes it as a bound. Without
+    decimals of more digits than a float keeps: another writer may have rounded them, in either direction. Floats as
+    doubles, as which they compare with a literal."""
     kind = bounds.type
+    if pt.is_floating(kind):
+        return pc.if_else(pc.is_nan(bounds), None, bounds.cast(pa.float64()))
     if not pt.is_decimal(kind) or kind.precision <= _DIGITS:
         return bounds
     limit = pa.scalar(Decimal(1).scaleb(_DIGITS - kind.scale), pa.decimal128(38, kind.scale))
@@ -109,8 +113,8 @@ class FilePruner:
         if op is Op.GE:
             return pc.greater_equal(high, value)
         if op is Op.STARTS_WITH and pt.is_string(low.type):
-            beyond = pa.scalar(value.as_py() + _HIGHEST)
-            return pc.and_kleene(pc.greater_equal(high, value), pc.less_equal(low, beyond))
+            begins = pc.utf8_slice_codeunits(low, 0, len(value.as_py()))
+            return pc.and_kleene(pc.greater_equal(high, value), pc.less_equal(begins, value))
         return None
 
     def _low_and_high(self, column: str) -> tuple[Any, Any]:
@@ -152,11 +156,13 @@ def struct_columns(files: pa.Table, name: str) -> dict[str, Any]:
 
 
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar | None:
-    """``value`` in the column's type, None when it is of another, or is NaN."""
+    """``value`` in the column's type, None when it is of another, or is NaN, or when the type has not this very value:
+    Arrow cuts the digits of a decimal that becomes an integer, and the time of a moment that becomes a day."""
     if isinstance(value, bool) or value != value:
         return None
     try:
-        return pa.scalar(value, type=kind)
+        scalar = pa.scalar(value, type=kind)
+        return scalar if scalar.as_py() == value else None
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -20,16 +21,18 @@ SCHEMA = pa.schema(
         ("at", pa.timestamp("us", "UTC")),
         ("flag", pa.bool_()),
         ("nest", pa.struct([("x", pa.int64())])),
+        ("day", pa.date32()),
+        ("real", pa.float32()),
         ("part", pa.string()),
     ]
 )
-LOW = {"id": 1, "name": "b", "f": 1.0, "at": AT, "flag": True, "nest": {"x": 1}}
-HIGH = {"id": 5, "name": "d", "f": 5.0, "at": AT, "flag": True, "nest": {"x": 5}}
+LOW = {"id": 1, "name": "b", "f": 1.0, "at": AT, "flag": True, "nest": {"x": 1}, "day": AT.date(), "real": 0.1}
+HIGH = {"id": 5, "name": "d", "f": 5.0, "at": AT, "flag": True, "nest": {"x": 5}, "day": AT.date(), "real": 0.1}
 NULLS = {"id": 0, "name": 2, "f": 0, "at": 0, "flag": 0, "nest": {"x": 0}}
 COUNTS = pa.struct(
     [*((field.name, pa.int64()) for field in list(SCHEMA)[:5]), ("nest", pa.struct([("x", pa.int64())]))]
 )
-BOUNDS = pa.struct(list(SCHEMA)[:6])
+BOUNDS = pa.struct(list(SCHEMA)[:8])
 
 
 def files(*known: tuple[Any, Any, Any, str | None]) -> pa.Table:
@@ -77,6 +80,12 @@ def keep(*predicates: Predicate) -> list[bool]:
         (Leaf("id", Op.IN, ()), True),
         (Leaf("id", Op.IN, (None,)), True),
         (Leaf("id", Op.EQ, 2**70), True),
+        (Leaf("id", Op.LT, Decimal("1.5")), True),
+        (Leaf("id", Op.LT, Decimal(1)), False),
+        (Leaf("day", Op.LT, datetime(2026, 11, 26, 12)), True),
+        (Leaf("day", Op.LT, date(2026, 11, 26)), False),
+        (Leaf("real", Op.LE, 0.1), False),
+        (Leaf("real", Op.LT, 0.1000000015), True),
         (Leaf("id", Op.EQ, "0"), True),
         (Leaf("id", Op.EQ, True), True),
         (Leaf("id", Op.EQ, float("nan")), True),
@@ -125,6 +134,21 @@ def test_what_bounds_tell(leaf: Predicate, may: bool) -> None:
 )  # fmt: skip
 def test_what_nobody_knows_may_be(predicate: Predicate) -> None:
     assert keep(predicate)[1] is True
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, float("nan")), (float("nan"), float("nan"))], ids=repr)
+@pytest.mark.parametrize("leaf", [Leaf("f", Op.EQ, 1.0), Leaf("f", Op.IN, (1.0,)), Leaf("f", Op.LE, 1.0)], ids=str)
+def test_a_bound_that_is_nan_bounds_nothing(leaf: Leaf, low: float, high: float) -> None:
+    """Spark writes one, as NaN is its greatest number; the file has other numbers as well."""
+    known = (LOW | {"f": low}, HIGH | {"f": high}, NULLS, "p")
+    assert FilePruner(files(known), SCHEMA, ["part"]).keep([leaf]).to_pylist() == [True]
+
+
+def test_a_text_may_begin_with_any_character_behind_a_prefix() -> None:
+    low = {"name": "b" + 2 * "\U0010ffff"}
+    pruner = FilePruner(files((LOW | low, HIGH | {"name": "c"}, NULLS, "p")), SCHEMA, ["part"])
+    assert pruner.keep([Leaf("name", Op.STARTS_WITH, "b")]).to_pylist() == [True]
+    assert pruner.keep([Leaf("name", Op.STARTS_WITH, "ba")]).to_pylist() == [False]
 
 
 def test_partitions_decide_whole_files() -> None:

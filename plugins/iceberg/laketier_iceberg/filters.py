@@ -40,6 +40,8 @@ def to_expression(predicate: Predicate, schema: Schema) -> BooleanExpression | N
         case Or(children=children):
             either = [to_expression(child, schema) for child in children]
             return None if any(part is None for part in either) else _join(ex.Or, either)
+        case Not(child=Leaf(column=column, op=op)) if op in _ORDERS and _is_floating(schema, column):
+            return None  # true for NaN, and the opposite is not; nor do bounds know of NaN
         case Not(child=child):
             negated = _negate(child)
             return None if negated is None else to_expression(negated, schema)
@@ -79,6 +81,7 @@ def _join(kind: Any, parts: list[Any]) -> BooleanExpression | None:
     return result
 
 
+_ORDERS = (Op.LT, Op.LE, Op.GT, Op.GE)
 _OPPOSITE = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 
 
@@ -100,13 +103,20 @@ def _negate(predicate: Predicate) -> Predicate | None:
     return None
 
 
+def _kind_of(schema: Schema, column: str) -> IcebergType:
+    return next(field.field_type for field in schema.fields if field.name == column)
+
+
+def _is_floating(schema: Schema, column: str) -> bool:
+    return str(_kind_of(schema, column)) in ("float", "double")
+
+
 def _leaf(leaf: Leaf, schema: Schema) -> BooleanExpression | None:
     from pyiceberg import expressions
 
     # The constructors' own types know only the names that JSON has for the arguments.
     ex: Any = expressions
-    field = next(f for f in schema.fields if f.name == leaf.column)
-    kind = field.field_type
+    kind = _kind_of(schema, leaf.column)
     if not kind.is_primitive:
         return None
     reference = ex.Reference(leaf.column)

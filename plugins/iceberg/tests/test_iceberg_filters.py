@@ -177,6 +177,7 @@ def test_rows_that_a_predicate_finds(predicate: Predicate, found: list[int | Non
         Not(And((TEN, ODD))),
         Not(Leaf("i", Op.IN, (1, 2))),
         Not(Leaf("s", Op.STARTS_WITH, "a")),
+        *(Not(Leaf(name, op, 0.0)) for name in ("f", "d") for op in (Op.LT, Op.LE, Op.GT, Op.GE)),
         Leaf("y", Op.STARTS_WITH, "a"),
         Leaf("st", Op.IS_NULL),
         Leaf("st", Op.NOT_NULL),

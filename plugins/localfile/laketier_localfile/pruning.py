@@ -123,6 +123,8 @@ def _leaf(leaf: Leaf, known: Range) -> Outcomes:
     if leaf.op in (Op.IS_NULL, Op.NOT_NULL):
         of_null = leaf.op is Op.IS_NULL
         return frozenset({of_null} if known.nulls else ()) | frozenset({not of_null} if known.values else ())
+    if leaf.op is Op.IN and not leaf.value:
+        return _FALSE  # of nulls too
     result = _NULL if known.nulls else frozenset()
     if known.values:
         result |= _compare(leaf, known.low, known.high, known.open)
@@ -134,8 +136,7 @@ def _compare(leaf: Leaf, low: Any, high: Any, is_open: bool) -> Outcomes:
     if low is None or high is None:
         return ANY
     if leaf.op is Op.IN:
-        items = [_compare(Leaf(leaf.column, Op.EQ, item), low, high, is_open) for item in leaf.value]
-        return _fold(items, _or) if items else _FALSE
+        return _fold([_compare(Leaf(leaf.column, Op.EQ, item), low, high, is_open) for item in leaf.value], _or)
     value = leaf.value
     if not _comparable(value, low):
         return ANY

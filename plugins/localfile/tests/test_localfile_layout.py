@@ -269,6 +269,12 @@ def test_what_python_compares_otherwise_is_never_judged() -> None:
     assert outcomes(Leaf("a", Op.EQ, aware), {"a": Range(moment, moment, nulls=False, values=True)}) == anything
 
 
+def test_a_list_without_values_is_false_for_nulls_too() -> None:
+    for known in (Range(1, 2, nulls=True, values=True), Range(None, None, nulls=True, values=False)):
+        assert outcomes(Leaf("a", Op.IN, ()), {"a": known}) == {False}
+        assert outcomes(Not(Leaf("a", Op.IN, ())), {"a": known}) == {True}
+
+
 def test_prefixes() -> None:
     known = {"a": Range("abc", "abf", nulls=False, values=True)}
     assert outcomes(Leaf("a", Op.STARTS_WITH, "ab"), known) == {True}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
@@ -25,6 +26,10 @@ TABLE = pa.table({"n": pa.array([1, 2, None, 4]), "s": ["ab", None, "b", "abc"],
         (Leaf("n", Op.GE, 2), [1, 3]),
         (Leaf("n", Op.IN, (1, 4, None)), [0, 3]),
         (Leaf("n", Op.IN, ()), []),
+        (Leaf("s", Op.IN, ()), []),
+        (Leaf("s", Op.IN, (None,)), []),
+        (Not(Leaf("s", Op.IN, ())), [0, 1, 2, 3]),
+        (Not(Leaf("s", Op.IN, (None,))), []),
         (Leaf("n", Op.IS_NULL), [2]),
         (Leaf("n", Op.NOT_NULL), [0, 1, 3]),
         (Leaf("s", Op.STARTS_WITH, "ab"), [0, 3]),
@@ -118,6 +123,32 @@ def test_numbers_compare_exactly_whatever_the_type_of_the_column(name: str) -> N
     assert kept(Not(Leaf("v", Op.IN, tuple(literals)))) == [
         repr(value) for value in read if value is not None and value not in literals
     ]
+
+
+EAST = timezone(timedelta(hours=5, minutes=30))
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"], ids=str)
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_moments_compare_exactly_whatever_the_unit_and_the_zone_of_the_column(unit: str, zone: str | None) -> None:
+    """Also beyond the years that the unit has. Null stays null."""
+    kind, at = pa.timestamp(unit, zone), None if zone is None else UTC
+    values = [datetime(1969, 12, 31, 23, 59, 59, tzinfo=at), datetime(2024, 1, 1, tzinfo=at)]
+    table = pa.table({"v": pa.array([*values, None], kind), "row": range(3)})
+    literals = [each + timedelta(microseconds=by) for each in values for by in (-1, 0, 1, 500_000)]
+    literals += [datetime(2, 1, 1, tzinfo=at), datetime(9998, 12, 31, 1, 1, 1, 1, tzinfo=at)]
+    literals = literals if zone is None else [each.astimezone(EAST) for each in literals]
+
+    def kept(predicate: Predicate) -> list[int]:
+        return table.filter(to_arrow(predicate, table.schema))["row"].to_pylist()
+
+    for literal in literals:
+        for op, compares in COMPARED.items():
+            expected = [row for row, value in enumerate(values) if compares(value, literal)]
+            assert kept(Leaf("v", op, literal)) == expected, f"v {op.value} {literal!r}"
+            assert kept(Not(Leaf("v", op, literal))) == [row for row in (0, 1) if row not in expected]
+    assert kept(Leaf("v", Op.IN, (*literals, None))) == [0, 1]
+    assert kept(Leaf("v", Op.IN, (literals[0], literals[-1]))) == []
 
 
 @pytest.mark.parametrize("kind", [And, Or])
