@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -50,11 +52,31 @@ def test_one_job_tiers_several_tables_and_one_failure_stays_alone(
     rounds = _rounds(service, "lines.a", "lines.b", "lines.bad")
     tasks: list[LogTask] = [task for each in rounds for task in each.plan()]
     before = spark.sparkContext.statusTracker().getJobIdsForGroup()
-    answers = SparkLogEngine(spark).run(tasks)
+    answers = list(SparkLogEngine(spark).run(tasks))
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup()) - len(before) == 1
     errors = [answer.table for answer in answers if answer.error is not None]
     assert errors == ["laketier.lines.bad"]
     for each in rounds[:2]:
+        mine = [answer for answer in answers if answer.table == each.config.pipeline]
+        assert each.finish(mine).rows == 3
+
+
+class _Deadly:
+    """Ends the process that reads it: as a native library does that crashes, or the kernel where memory ends."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (9,)
+
+
+def test_a_table_that_kills_its_process_fails_alone(spark: SparkSession, service: str, tmp_path: Path) -> None:
+    LinesTable(tmp_path / "logs", "bad").create().append(1)
+    rounds = _rounds(service, "lines.a", "lines.bad", "lines.b")
+    tasks: list[LogTask] = [task for each in rounds for task in each.plan()]
+    deadly = [replace(task, log=cast("Any", _Deadly())) if "bad" in task.table else task for task in tasks]
+    answers = list(SparkLogEngine(spark).run(deadly))
+    assert sorted(answer.table for answer in answers) == sorted(task.table for task in tasks)
+    assert [answer.table for answer in answers if answer.error is not None] == ["laketier.lines.bad"]
+    for each in (rounds[0], rounds[2]):
         mine = [answer for answer in answers if answer.table == each.config.pipeline]
         assert each.finish(mine).rows == 3
 

@@ -118,6 +118,8 @@ def serve(
                         say(_cut_off(described, here.id, worker.cut_off))
                         _leave_in(_CLOSING_SECONDS)
                         raise typer.Exit(1)
+                    if worker.engine_lost is not None:
+                        raise worker.engine_lost
                     if worker.left_out:
                         say(_left_out(described, here.id, worker.left_out))
                         raise typer.Exit(1)

@@ -8,6 +8,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Protocol
 
 from laketier.rounds.log_task import LogAnswer, LogTask, run_log_task
+from laketier.spi import StorageError
+
+
+class EngineLost(StorageError):
+    """The engine is gone, and this process gets no other: it can only end. No table is at fault."""
 
 
 class LogEngine(Protocol):
@@ -15,7 +20,8 @@ class LogEngine(Protocol):
 
     def run(self, tasks: Sequence[LogTask]) -> Iterable[LogAnswer]:
         """The answers to all tasks, in any order, each as soon as the engine can tell it. A task that fails answers
-        with its error; this raises only when nobody can tell what became of the tasks."""
+        with its error, and so does one whose process died; this raises only when nobody can tell what became of the
+        tasks, and `EngineLost` where it will run none any more."""
         ...
 
 

@@ -11,6 +11,7 @@ from laketier.kit.library_errors import ends_the_process
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import complete_commands
 from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
+from laketier.rounds.log_engine import EngineLost
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import COMMITTED, STAGED
 from laketier.service.leases import WorkerLeases
@@ -119,8 +120,8 @@ class LeasedRound:
             if table is not None:
                 complete_commands(error, table.config)
             log.warning("[table=%s] the round failed: %s", self.key, error)
-        # It was merged with a snapshot that is no longer the newest; nothing else was wrong.
-        return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken))
+        # Nothing is wrong with the table: a merge saw a snapshot that is no longer the newest, or the engine died.
+        return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken | EngineLost))
 
     def _commit(self, failure: LaketierError | None) -> Success:
         if self._caught_up_at is not None:

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 
 from laketier.kit import failpoint
 from laketier.kit.library_errors import as_told, ends_the_process
-from laketier.rounds.log_engine import LogEngine
+from laketier.rounds.log_engine import EngineLost, LogEngine
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import LEASED, PLANNED
 from laketier.service.index_keeper import IndexKeeper
@@ -45,7 +45,8 @@ class WorkerSettings:
     next lot for the job of this one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way
     when it was told to stop. ``until_idle``: end once every table has been tiered since the start, waits for a
     person, or failed a few times; `TieringWorker.left_out` has those that did not get there, with why, and
-    `TieringWorker.interrupted` says that it was told to stop before."""
+    `TieringWorker.interrupted` says that it was told to stop before. `TieringWorker.engine_lost`: why it stopped by
+    itself, if it did."""
 
     tables: int = 64
     lease_seconds: float = 120.0
@@ -79,6 +80,7 @@ class TieringWorker:
         self.cut_off: list[str] = []
         self.left_out: dict[str, str] = {}
         self.interrupted = False
+        self.engine_lost: EngineLost | None = None
         self._until: UntilIdle | None = None
         self._leases = WorkerLeases(self.store, self.worker, self.settings.lease_seconds)
         self._caught_up = CaughtUpTables()
@@ -303,8 +305,15 @@ class TieringWorker:
                     commit(each)
         except BaseException as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
             failure = as_told(error, "the engine failed")
+            if isinstance(failure, EngineLost):
+                self._lose_engine(failure)
         for each in list(waiting.values()):
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
+
+    def _lose_engine(self, error: EngineLost) -> None:
+        """Take no more tables: each would fail here, and others can have them."""
+        self.engine_lost = error
+        self._stopping.set()
 
     def _commit(
         self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Success | Failure]]

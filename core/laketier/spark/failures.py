@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from laketier.kit.library_errors import in_one_line
 from laketier.spi import ConfigError, FeatureNotSupported, LaketierError, OffsetsExpired, StorageError, errors
 
 _LINE = re.compile(r"^(?:laketier\.spi\.errors\.)(?P<kind>\w+): (?P<text>.*)$", re.MULTILINE)
@@ -15,6 +17,11 @@ _QUERY = "=== Streaming Query ==="
 _SHARED_CHECKPOINT = "[CONCURRENT_STREAM_LOG_UPDATE]"
 _LONGEST = 1000
 _SQL_STATE = re.compile(r" SQLSTATE: [0-9A-Z]{5}\s*\Z")
+GONE = "Spark is gone: its JVM died, or its context was stopped"
+GONE_FIX = (
+    "Start it again: the tables say where each goes on. If that comes back, look for the end of the JVM in the log of "
+    "the kernel (memory) and in that of the cluster."
+)
 _UNSUPPORTED = re.compile(
     r"(?:the format|(?P<format>\S+)) does not support (?P<feature>[\w-]+)(?:, because (?P<reason>.*))?\Z"
 )
@@ -63,6 +70,15 @@ def told_of_spark(error: PySparkException, where: str) -> LaketierError:
         fix="Mend what Spark names, in the source, in `sql` or in the cluster, and run the job again: what it has "
         "published is not published again where it has a pipeline.",
     )
+
+
+def why_gone(context: SparkContext) -> str | None:
+    """Why no job can run in a context any more; None where one can. Driver."""
+    try:
+        context.defaultParallelism  # noqa: B018 - Spark answers it as long as it runs
+    except Exception as error:  # noqa: BLE001 - the bridge to the JVM has several
+        return in_one_line(str(error)) or type(error).__name__
+    return None
 
 
 def _complete(error: LaketierError, text: str) -> None:

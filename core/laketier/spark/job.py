@@ -14,14 +14,15 @@ from laketier.config import LakeConfig
 from laketier.config.job import FilesSource, Job, RateSource, Stream
 from laketier.connectors import ParquetFolder
 from laketier.registry import configure
-from laketier.spark.failures import told_of_spark
+from laketier.spark.classic import is_connect
+from laketier.spark.failures import GONE, GONE_FIX, told_of_spark, why_gone
 from laketier.spark.lanes import tier, write
 from laketier.spark.progress import EpochReports, Totals, follow
 from laketier.spark.reading import read
 from laketier.spark.report import EpochProgress
 from laketier.spark.session import get_or_create
 from laketier.spark.streaming import stream
-from laketier.spi import ConfigError
+from laketier.spi import ConfigError, LaketierError, StorageError
 from laketier.tiering import RoundResult
 
 _VIEW = "source"
@@ -48,7 +49,7 @@ def run_job(
 
     A batch of Parquet files or of a table, without ``sql``, goes the split lane; all else is a DataFrame. Raises
     `ConfigError` before any job of Spark's, and where another run has the stream's checkpoint; what the lanes raise;
-    and `StorageError` with Spark's reason where Spark ends the job.
+    and `StorageError` with Spark's reason where Spark ends the job, or is gone.
     """
     config = configure(job.sink, origin=f"{origin}, sink")
     source_config = None if job.source.table is None else configure(job.source.table, origin=f"{origin}, source.table")
@@ -57,6 +58,13 @@ def run_job(
         return _run(session, job, config, source_config, on_epoch)
     except PySparkException as error:
         raise told_of_spark(error, str(config.table)) from error
+    except LaketierError:
+        raise
+    except Exception as error:
+        why = None if is_connect(session) else why_gone(session.sparkContext)
+        if why is None:
+            raise
+        raise StorageError(GONE, where=str(config.table), why=why, fix=GONE_FIX) from error
 
 
 def _run(

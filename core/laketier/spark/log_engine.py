@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from laketier.rounds import LogAnswer, LogTask, run_log_task
-from laketier.rounds.log_engine import balanced
+from laketier.rounds.log_engine import EngineLost, balanced
 from laketier.spark.classic import context_of
+from laketier.spark.failures import GONE, GONE_FIX, why_gone
 from laketier.spi import StorageError
+
+log = logging.getLogger(__name__)
 
 _TASKS_PER_CORE = 2
 
@@ -21,20 +25,53 @@ class SparkLogEngine:
     def __init__(self, spark: SparkSession) -> None:
         self._context = context_of(spark, "a service")
 
-    def run(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer]:
-        """See `laketier.rounds.log_engine.LogEngine.run`."""
+    def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+        """See `laketier.rounds.log_engine.LogEngine.run`.
+
+        Spark fails a whole job where a task kills its Python process, needs too much memory, or has a plugin that an
+        executor lacks. Nobody knows then which table did it: each gets a job of its own, so that it fails alone.
+        """
         if not tasks:
-            return []
+            return
+        by_table: dict[str, list[LogTask]] = {}
+        for task in tasks:
+            by_table.setdefault(task.table, []).append(task)
+        answers = self._answers(tasks)
+        if isinstance(answers, StorageError) and len(by_table) > 1:
+            log.warning("a job of %d tables failed, and each of them gets one of its own: %s", len(by_table), answers)
+            for own in by_table.values():
+                again = [task.begun() for task in own]
+                yield from _told(again, self._answers(again))
+        else:
+            yield from _told(tasks, answers)
+
+    def _answers(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer] | StorageError:
+        """Those of one job, or why there are none. Raises `EngineLost`."""
+        self._require_spark()
         groups = balanced(tasks, self._context.defaultParallelism * _TASKS_PER_CORE)
         try:
             return self._context.parallelize(groups, len(groups)).flatMap(_run_all).collect()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever Spark raises is told as the answer of the tasks
+            self._require_spark()
             why = error.getMessage() if isinstance(error, PySparkException) else None
-            raise StorageError(
+            failure = StorageError(
                 "the Spark job ended without answers",
                 why=(why or str(error)).partition("\n")[0],
                 fix="The staged files stay invisible. The rounds are run again.",
-            ) from error
+            )
+            failure.__cause__ = error
+            return failure
+
+    def _require_spark(self) -> None:
+        why = why_gone(self._context)
+        if why is not None:
+            raise EngineLost(GONE, why=why, fix=GONE_FIX)
+
+
+def _told(tasks: Sequence[LogTask], answers: Sequence[LogAnswer] | StorageError) -> Iterator[LogAnswer]:
+    if isinstance(answers, StorageError):
+        return (LogAnswer(task.table, error=answers, index=task.index) for task in tasks)
+    return iter(answers)
 
 
 def _run_all(tasks: list[LogTask]) -> Iterator[LogAnswer]:

@@ -24,7 +24,7 @@ from laketier.config.service import load_service
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake
 from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
-from laketier.rounds.log_engine import LocalEngine, LogEngine
+from laketier.rounds.log_engine import EngineLost, LocalEngine, LogEngine
 from laketier.service.caught_up import TRUSTED_SECONDS
 from laketier.service.failpoints import COMMITTED, PLANNED
 from laketier.service.leases import WorkerLeases
@@ -564,6 +564,25 @@ def test_an_answer_that_comes_twice_fails_no_other_table(make: Callable[..., Ser
     _work_until(worker, lambda: {service.table(name).state for name in service.names} == {State.SCHEDULED})
     assert [service.ids(worker, name) for name in service.names] == [[1], [1], [1]]
     assert {service.table(name).rounds_total for name in service.names} == {1}
+
+
+def test_a_worker_whose_engine_is_gone_ends_and_leaves_its_tables_to_others(make: Callable[..., Service]) -> None:
+    service = make("a", "b")
+    for lines in service.lines.values():
+        lines.append(1)
+    worker = service.worker()
+
+    class Gone:
+        def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+            del tasks
+            raise EngineLost("the engine is gone")
+
+    worker.engine = Gone()
+    assert worker.run(), "nothing is under way any more"
+    assert isinstance(worker.engine_lost, EngineLost)
+    other = service.worker()
+    other.work_once()
+    assert [service.ids(other, name) for name in service.names] == [[1], [1]], "at once, by the same clock"
 
 
 def test_a_source_that_ends_the_process_holds_up_no_other(make: Callable[..., Service]) -> None:
