@@ -49,8 +49,9 @@ class CaughtUpTables:
     def still(self, lease: Lease) -> None:
         """Record that a round under ``lease`` found nothing new, without opening the lake table."""
         with self._lock:
-            seen = self._seen[lease.table.name]
-            self._seen[lease.table.name] = _Seen(lease.fence, seen.table, seen.end, seen.at)
+            seen = self._seen.get(lease.table.name)
+            if seen is not None:  # else an older round of it failed meanwhile, whose lease was lost
+                self._seen[lease.table.name] = _Seen(lease.fence, seen.table, seen.end, seen.at)
 
     def forget(self, lease: Lease) -> None:
         """Open the table next time: its last round failed, or left something to read."""

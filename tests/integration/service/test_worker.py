@@ -288,6 +288,19 @@ def test_a_caught_up_table_that_another_worker_had_is_looked_at(caught_up: Caugh
     assert not caught_up.looked()
 
 
+def test_a_caught_up_table_whose_lost_round_fails_meanwhile_is_no_failure(caught_up: CaughtUp) -> None:
+    """The round of a lease that was lost may end at any time, beside that of the next lease."""
+
+    def forget(point: str) -> None:
+        if point == PLANNED:
+            caught_up.worker._caught_up._seen.clear()
+
+    with observed(forget):
+        assert not caught_up.looked()
+    assert caught_up.service.table("t").state is State.SCHEDULED
+    assert caught_up.looked()
+
+
 def test_a_caught_up_table_with_a_new_bucket_that_expired_unread_is_looked_at(caught_up: CaughtUp) -> None:
     lines = caught_up.service.lines["t"]
     lines.append(2, bucket=1)
