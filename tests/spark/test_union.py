@@ -75,7 +75,9 @@ def test_a_table_that_kills_its_process_fails_alone(spark: SparkSession, service
     deadly = [replace(task, log=cast("Any", _Deadly())) if "bad" in task.table else task for task in tasks]
     answers = list(SparkLogEngine(spark).run(deadly))
     assert sorted(answer.table for answer in answers) == sorted(task.table for task in tasks)
-    assert [answer.table for answer in answers if answer.error is not None] == ["laketier.lines.bad"]
+    (failed,) = [answer for answer in answers if answer.error is not None]
+    assert failed.table == "laketier.lines.bad"
+    assert "worker exited unexpectedly" in str(failed.error)
     for each in (rounds[0], rounds[2]):
         mine = [answer for answer in answers if answer.table == each.config.pipeline]
         assert each.finish(mine).rows == 3

@@ -22,6 +22,9 @@ GONE_FIX = (
     "Start it again: the tables say where each goes on. If that comes back, look for the end of the JVM in the log of "
     "the kernel (memory) and in that of the cluster."
 )
+_CALL = "An error occurred while calling "
+_TRACEBACK = "Traceback (most recent call last):"
+_CLASS = re.compile(r"^: [\w.$]+: ")
 _UNSUPPORTED = re.compile(
     r"(?:the format|(?P<format>\S+)) does not support (?P<feature>[\w-]+)(?:, because (?P<reason>.*))?\Z"
 )
@@ -70,6 +73,18 @@ def told_of_spark(error: PySparkException, where: str) -> LaketierError:
         fix="Mend what Spark names, in the source, in `sql` or in the cluster, and run the job again: what it has "
         "published is not published again where it has a pipeline.",
     )
+
+
+def why_ended(error: BaseException) -> str:
+    """Why a job ended, in one line: Spark's reason or, where a task raised a Python error, that error. Spark has it
+    between the name of a call of the bridge and pages of Java."""
+    text = error.getMessage() if isinstance(error, PySparkException) else None
+    told = (text or str(error)).partition("\n\tat ")[0]
+    lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith(_CALL)]
+    if not lines:
+        return type(error).__name__
+    is_python = any(line.endswith(_TRACEBACK) for line in lines)
+    return _CLASS.sub("", lines[-1] if is_python else lines[0])[:_LONGEST]
 
 
 def why_gone(context: SparkContext) -> str | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from laketier.rounds import LogAnswer, LogTask, run_log_task
 from laketier.rounds.log_engine import EngineLost, balanced
 from laketier.spark.classic import context_of
-from laketier.spark.failures import GONE, GONE_FIX, why_gone
+from laketier.spark.failures import GONE, GONE_FIX, why_ended, why_gone
 from laketier.spi import StorageError
 
 log = logging.getLogger(__name__)
@@ -53,11 +52,12 @@ class SparkLogEngine:
             return self._context.parallelize(groups, len(groups)).flatMap(_run_all).collect()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises is told as the answer of the tasks
             self._require_spark()
-            why = error.getMessage() if isinstance(error, PySparkException) else None
             failure = StorageError(
                 "the Spark job ended without answers",
-                why=(why or str(error)).partition("\n")[0],
-                fix="The staged files stay invisible. The rounds are run again.",
+                why=why_ended(error),
+                fix="The staged files stay invisible. The rounds are run again. If it comes back, a task may need more "
+                "memory than it has, or a library may crash in it: see the executors' logs. max-offsets-per-round "
+                "makes rounds smaller.",
             )
             failure.__cause__ = error
             return failure

@@ -1,38 +1,34 @@
-"""An error of ours that comes out of Spark as text is whole again."""
+"""What Spark says of a job that ended, without its pages around it."""
 
 from __future__ import annotations
 
 import pytest
 
-from laketier.spark.failures import cause_of
-from laketier.spi import Feature, FeatureNotSupported, LaketierError, OffsetsExpired
+from laketier.spark.failures import why_ended
 
-AROUND = "[PYTHON_DATA_SOURCE_ERROR] Failed to initialize it: Traceback (most recent call last):\n  File x\n{}: {}\n"
-
-
-def through_spark(error: LaketierError) -> LaketierError | None:
-    name = f"{type(error).__module__}.{type(error).__name__}"
-    return cause_of(RuntimeError(AROUND.format(name, error) + " SQLSTATE: 38000"))
-
-
-@pytest.mark.parametrize("feature", list(Feature))
-def test_a_refusal_still_names_its_feature(feature: Feature) -> None:
-    told = through_spark(FeatureNotSupported(feature.value, format="acme", reason="rows stay", fix="Append."))
-    assert isinstance(told, FeatureNotSupported)
-    assert (told.feature, told.format, told.reason) == (feature.value, "acme", "rows stay. Append.")
+CALL = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+ENDED = "Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task 0.0"
+PYTHON = """Traceback (most recent call last):
+  File "worker.py", line 1, in main
+ModuleNotFoundError: No module named 'mine'
+"""
+JAVA = "\n\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handle(PythonRunner.scala:1136)\n\tat more"
 
 
-def test_a_format_that_was_not_known_stays_so() -> None:
-    told = through_spark(FeatureNotSupported("upsert", reason="rows stay"))
-    assert isinstance(told, FeatureNotSupported)
-    assert (told.feature, told.format) == ("upsert", None)
-
-
-def test_ranges_that_spark_does_not_tell_may_not_be_skipped() -> None:
-    told = through_spark(OffsetsExpired("offsets are gone", gone={"0": [(1, 2)]}))
-    assert isinstance(told, OffsetsExpired)
-    assert told.gone == {}
-
-
-def test_what_is_not_ours_has_no_cause() -> None:
-    assert cause_of(RuntimeError("x\nValueError: laketier.spi.errors.Conflict: no\n")) is None
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            f"{CALL}: org.apache.spark.SparkException: {ENDED}: Python worker exited unexpectedly (crashed).{JAVA}",
+            f"{ENDED}: Python worker exited unexpectedly (crashed).",
+        ),
+        (
+            f"{CALL}: org.apache.spark.SparkException: {ENDED}: org.apache.PythonException: {PYTHON}{JAVA}",
+            "ModuleNotFoundError: No module named 'mine'",
+        ),
+        ("the bridge is closed", "the bridge is closed"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_the_reason_of_a_job_is_found_between_the_call_and_the_pages_of_java(said: str, why: str) -> None:
+    assert why_ended(RuntimeError(said)) == why
