@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "docs" / "proof" / "conformance"
 THIRD_PARTY = REPORTS / "third-party"
 WRONG = ROOT / "tests" / "conformance" / "wrong_plugins"
-WRONG_SOURCES = ROOT / "tests" / "support" / "altered_notes.py"
+WRONG_SOURCES = tuple(ROOT / "tests" / "support" / name for name in ("altered_notes.py", "altered_polls.py"))
 _NO_LIBRARY = ("python", "system", "laketier", "pyarrow", "pytest")
 
 
@@ -111,14 +111,15 @@ def wrong_sources(up: str) -> list[list[str]]:
     from laketier_source_conformance.rules import rule_of
 
     rows = [["a source that", "which means", "rule", "the test that catches it", "which says"]]
-    for node in ast.parse(WRONG_SOURCES.read_text(encoding="utf-8")).body:
+    every = [(path, node) for path in WRONG_SOURCES for node in ast.parse(path.read_text(encoding="utf-8")).body]
+    for path, node in every:
         for by in node.decorator_list if isinstance(node, ast.ClassDef) else ():
             if isinstance(node, ast.ClassDef) and isinstance(by, ast.Call) and ast.unparse(by.func) == "wrong":
                 test, says = (str(ast.literal_eval(argument)) for argument in by.args)
                 name = re.sub(r"(?<!^)(?=[A-Z])", " ", node.name).lower()
                 more = " ".join((ast.get_docstring(node) or "").split())
                 rule = rule_of(test)
-                link = f"[{_text(name)}]({up}{WRONG_SOURCES.relative_to(ROOT).as_posix()})"
+                link = f"[{_text(name)}]({up}{path.relative_to(ROOT).as_posix()})"
                 rows.append([link, _text(more), rule.id if rule else "", f"`{test}`", f"“{_text(says)}”"])
     return [rows[0], *sorted(rows[1:], key=lambda row: (row[2], row[0]))]
 

@@ -14,11 +14,11 @@ from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
 from laketier.rounds import LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.checked_log import CheckedLog
-from laketier.spi import LogOffsets
+from laketier.spi import LogOffsets, LogRange
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
-from laketier_source_conformance.reads import read_splits
+from laketier_source_conformance.reads import read_range, read_splits
 from laketier_source_conformance.system import ORIGIN
 from laketier_source_conformance.tiered import config_of, run_rounds
 
@@ -42,6 +42,22 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
         be_supervised(request["supervised"], request["sees"])
     with off(request["ahead"], request["packages"]) if "ahead" in request else nullcontext():
         read = read_splits(log, splits)
+    Path(request["to"]).write_bytes(pickle.dumps(read))
+    return {"rows": len(read.rows)}
+
+
+def _read_range(request: dict[str, Any]) -> dict[str, Any]:
+    """Plan a range and read it, by a driver that knows its text alone."""
+    source = open_log_source(request["kind"], request["options"], name="tested", origin=ORIGIN)
+    try:
+        log = CheckedLog.of(source.open(request["table"], request["table_options"]), request["table"])
+        try:
+            ends = (LogOffsets.from_text(request[end]) for end in ("start", "end"))
+            read = read_range(log, LogRange(*ends))
+        finally:
+            log.close()
+    finally:
+        source.close()
     Path(request["to"]).write_bytes(pickle.dumps(read))
     return {"rows": len(read.rows)}
 
@@ -104,7 +120,7 @@ def _points(request: dict[str, Any]) -> dict[str, Any]:
     return {"points": list(dict.fromkeys(passed))}
 
 
-_DO = {"read": _read, "count": _count, "rounds": _rounds, "points": _points, "stamp": _stamp}
+_DO = {"read": _read, "count": _count, "rounds": _rounds, "points": _points, "stamp": _stamp, "range": _read_range}
 
 if __name__ == "__main__":
     serve()

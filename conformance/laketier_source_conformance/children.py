@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,15 @@ class Processes:
         """Read splits in a process, a fresh interpreter unless one is given."""
         child = child or self.fresh()
         return self.ended(child, self.begin(child, log, splits, **more))
+
+    def read_range(self, named: Mapping[str, Any], **texts: str) -> Read:
+        """Have a driver of its own plan and read a range, of which it has the offsets as text."""
+        self._folder.mkdir(exist_ok=True)
+        self._count += 1
+        answer = self._folder / f"{self._count}.read"
+        self.ask("range", to=str(answer), **named, **texts)
+        read: Read = pickle.loads(answer.read_bytes())  # noqa: S301 - of our own process
+        return read
 
     def count(self, log: TableLog, splits: Sequence[LogSplit]) -> dict[str, Any]:
         """Read splits in a process that keeps nothing, and say how many rows there were, how many in the largest

@@ -43,6 +43,9 @@ class FilesHarness(SourceHarness):
         "engine_modules": "it needs no client library",
         "append_several": "each row of a file is a record of its own",
         "append_open": _NO_TRANSACTIONS,
+        "append_bad_with_key": "a line of a file has no key",
+        "close_bucket": _ONE_BUCKET,
+        "endpoint": "a folder has no address",
         "add_bucket": _ONE_BUCKET,
         "compact": "a file is there as a whole, or gone",
         "leave_gap": "each file has one offset, which is never given again",
@@ -73,6 +76,31 @@ class FilesHarness(SourceHarness):
         rows = [row_of(number) for number in numbers]
         self.land(name, self.encode(rows))
         return rows
+
+    def append_equal(self, name: str) -> Sequence[Row]:
+        rows = [row_of(1_000_000)] * 2
+        self.land(name, self.encode(rows))
+        return rows
+
+    def append_late(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        """Under a name, and of a time, before those of all others."""
+        rows, landed = [row_of(number) for number in numbers], self._landed
+        self._landed = -1
+        self.land(name, self.encode(rows))
+        self._landed = landed
+        return rows
+
+    def expire_all(self, name: str) -> None:
+        for path in self.files(name):
+            path.unlink()
+
+    def replace_input(self, name: str) -> None:
+        """The first file, by one as long."""
+        path = self.files(name)[0]
+        old, new = path.stat(), self.encode([row_of(number) for number in (7, 8, 9)])
+        if len(new) != old.st_size:
+            raise RuntimeError(f"{len(new)} bytes would take the place of {old.st_size}")
+        path.write_bytes(new)
 
     def land(self, name: str, data: bytes) -> Path:
         """Write a hidden file, and rename it once it is whole."""
@@ -186,6 +214,10 @@ class LakeHarness(SourceHarness):
         "append_several": "a lake table holds rows alone",
         "append_open": "a commit is there as a whole",
         "append_limits": "the suite of formats asks for the values of each type",
+        **dict.fromkeys(("append_bad_with_key", "append_late"), "a lake table holds rows alone, commit by commit"),
+        "close_bucket": "the log of a lake table has one bucket",
+        "replace_input": "a data file of a lake table is never written again",
+        "endpoint": "a lake in a folder has no address",
         "compact": "the log of a lake table keeps what its commits appended",
         "add_bucket": "the log of a lake table has one bucket",
         "secret_options": "a lake in a folder needs no password",
@@ -221,6 +253,11 @@ class LakeHarness(SourceHarness):
         rows = [row_of(number) for number in numbers]
         batch = pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
         self.lake.table(self.listed(name)).publish_arrow([batch])
+        return rows
+
+    def append_equal(self, name: str) -> Sequence[Row]:
+        rows = [row_of(1_000_000)] * 2
+        self.lake.table(self.listed(name)).publish_arrow([pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)])
         return rows
 
     def append_many(self, name: str, count: int) -> None:

@@ -31,6 +31,8 @@ class SourceHarness(ABC):
 
     cannot: ClassVar[Mapping[str, str]] = {}
     """By the name of a method below, why the system can't have it: "a landing zone has no transactions"."""
+    answers_at: tuple[str, int] | None = None
+    """Set by the suite, see `endpoint`."""
     engine_modules: ClassVar[tuple[str, ...]] = ()
     """Top-level modules, such as a client library, that importing the plugin must not import."""
 
@@ -66,9 +68,23 @@ class SourceHarness(ABC):
         """Append one record that has a row for each number. Return the rows, as `append` does."""
         raise NotImplementedError
 
+    def append_equal(self, name: str) -> Sequence[Row]:
+        """Append two records that are equal in all that the table has of them. Return both rows."""
+        raise NotImplementedError
+
+    def append_late(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        """Append rows as `append` does, which sort before those that are there, in whatever order the system has: a
+        file whose name, or a record whose time, comes first."""
+        raise NotImplementedError
+
     def append_bad(self, name: str) -> bytes | None:
         """Append one record that is no row of the table. Return the bytes that `BadRecord.value` must have; None where
         a bad record has none."""
+        raise NotImplementedError
+
+    def append_bad_with_key(self, name: str) -> tuple[bytes, bytes | None]:
+        """Append one record that has a key, and is no row of the table. Return the bytes that `BadRecord.key` and
+        `BadRecord.value` must have."""
         raise NotImplementedError
 
     def append_limits(self, name: str) -> Sequence[Row]:
@@ -77,7 +93,8 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def append_open(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
-        """Append rows in a transaction that stays open. Return what commits it, and then returns its rows."""
+        """Append rows in a transaction that stays open, while `append` appends others. Return what commits it, and then
+        returns its rows."""
         raise NotImplementedError
 
     def append_many(self, name: str, count: int) -> None:
@@ -86,6 +103,11 @@ class SourceHarness(ABC):
 
     def add_bucket(self, name: str) -> None:
         """Give a table one more bucket, empty. At least one of the rows that are appended next goes into it."""
+        raise NotImplementedError
+
+    def close_bucket(self, name: str) -> None:
+        """Close a bucket that has rows, as a shard is closed that is cut in two: its records stay, and what is appended
+        next goes into others."""
         raise NotImplementedError
 
     def leave_gap(self, name: str) -> None:
@@ -103,6 +125,10 @@ class SourceHarness(ABC):
         before, and not all of them."""
         raise NotImplementedError
 
+    def expire_all(self, name: str) -> None:
+        """Take all records away, as the system does when the time of each is over."""
+        raise NotImplementedError
+
     def make_again(self, name: str) -> None:
         """Drop a table, and make one of the same name, empty."""
         raise NotImplementedError
@@ -117,6 +143,17 @@ class SourceHarness(ABC):
 
     def files(self, name: str) -> Sequence[Path]:
         """The files that hold the records of a table now, each of which has some. The suite removes and cuts them."""
+        raise NotImplementedError
+
+    def replace_input(self, name: str) -> None:
+        """Replace a part of what was appended by other rows that take as many bytes, as who writes a file once more
+        under its name."""
+        raise NotImplementedError
+
+    def endpoint(self) -> tuple[str, int]:
+        """The host and the port at which the system answers. While `answers_at` is set, `source_options` must name that
+        place instead: it hands on all bytes, and breaks connections. Leave it out where clients learn addresses from
+        the system itself."""
         raise NotImplementedError
 
     def cut_off(self) -> AbstractContextManager[None]:

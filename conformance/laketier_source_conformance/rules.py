@@ -19,7 +19,7 @@ RULES = (
         "offsets",
         "Offsets only grow within a bucket, `bounds` counts final records alone, and each row has its place in them.",
         _RULES,
-        ("test_offsets.py",),
+        ("test_offsets.py", "test_late.py"),
     ),
     Rule(
         "same-range",
@@ -50,7 +50,7 @@ RULES = (
         "failures",
         "Where a part of the system fails, a read raises: fewer rows without an error are lost rows.",
         _RULES,
-        ("test_failures.py",),
+        ("test_failures.py", "test_connections.py"),
     ),
     Rule(
         "histories",

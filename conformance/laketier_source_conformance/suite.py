@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import laketier_conformance
 from laketier.registry import load_format
 from laketier.spi import FeatureNotSupported, PluginError
 from laketier_conformance.expect import NotShown
@@ -78,10 +80,10 @@ class SourceSuite:
         try:
             with really_called(pyfuncitem):
                 return (yield)
-        except NotShown as reason:
-            pyfuncitem.user_properties.append((NOT_SHOWN, str(reason)))
-        except CannotBe as reason:
-            pyfuncitem.user_properties.append((REFUSED, str(reason)))
+        except (NotShown, CannotBe) as reason:
+            _is_the_suites(reason)
+            told = NOT_SHOWN if isinstance(reason, NotShown) else REFUSED
+            pyfuncitem.user_properties.append((told, str(reason)))
         except FeatureNotSupported as refusal:
             if refusal.feature not in may_refuse:
                 raise
@@ -150,6 +152,17 @@ class SourceSuite:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         given = terminalreporter.config.option
         self.proof.tell(terminalreporter, given.tbstyle in ("no", "line") or given.showcapture != "all")
+
+
+def _is_the_suites(reason: BaseException) -> None:
+    """Raised by the suite itself: a source has no say in what is asked of it."""
+    frames = list(traceback.walk_tb(reason.__traceback__))
+    raised = Path(frames[-1][0].f_code.co_filename)
+    if not any(raised.is_relative_to(each) for each in (HERE, Path(laketier_conformance.__file__).parent)):
+        raise AssertionError(
+            f"the source raised {type(reason).__name__}({reason}), which is the suite's own: what a system can't have, "
+            "the harness says in `cannot`"
+        ) from reason
 
 
 def _is_installed(lake_format: str | None) -> None:

@@ -107,6 +107,22 @@ def test_a_fresh_interpreter_tells_the_same_bad_record(table: Table, processes: 
     table.expect_rows(found.rows, "the rows that another process reads around a bad record")
 
 
+def test_a_bad_record_keeps_its_key(table: Table) -> None:
+    """Its replay may need it: the key of a table is often the key of its records."""
+    table.append(1)
+    key, value = table.ask("append_bad_with_key")
+    table.append(1)
+    log = table.log()
+    bad = read_range(log).bad
+    expect([(each.key, each.value) for each in bad], [(key, value)], "the key and the bytes of a bad record")
+    again: list[BadRecord] = []
+    try:
+        list(log.decode(bad, on_bad_record=again.append))
+    except FeatureNotSupported:
+        return
+    expect([(each.key, each.value) for each in again], [(key, value)], "the key of a bad record that is decoded again")
+
+
 # -- replays -----------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from laketier_source_conformance.reads import (
     between,
     carried,
     is_served_from_a_snapshot,
+    latest,
     read_range,
     read_splits,
     whole,
@@ -112,6 +113,20 @@ def test_rows_after_an_expiry_keep_their_offsets(table: Table) -> None:
     log = table.log()
     after = {bucket: each.latest for bucket, each in log.bounds().items()}
     table.expect_rows(read_range(log, between(before, after)).rows, "what came after records expired", rows)
+
+
+def test_a_log_whose_records_all_expired_goes_on(table: Table) -> None:
+    """Its offsets are those of the records that were there."""
+    table.append(4)
+    log = table.log()
+    before = latest(log.bounds())
+    table.ask("expire_all")
+    for doing, one in (("the same log", log), ("a log that was opened anew", table.log())):
+        expect(latest(one.bounds()), before, f"the latest offset of each bucket, by {doing}, after all records expired")
+    rows = table.append(3)
+    one = table.log()
+    found = read_range(one, between(before, latest(one.bounds()))).rows
+    table.expect_rows(found, "what came after all records expired", rows)
 
 
 def _is_refused_or_whole(read: Callable[[], Read], rows: list[str], doing: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pickle
 
-from laketier.spi import LogOffsets
+from laketier.spi import LaketierError, LogOffsets
 from laketier_conformance.expect import expect
 from laketier_source_conformance.children import Processes
-from laketier_source_conformance.reads import carried, latest, read_range
+from laketier_source_conformance.reads import carried, latest, read_range, whole
 from laketier_source_conformance.system import CannotBe, Table
 
 
@@ -110,6 +110,22 @@ def test_an_identity_is_the_same_in_each_process(table: Table) -> None:
     log = table.log()
     expect(carried(log).table.table_id, log.table.table_id, "`table_id` of a log out of a pickle")
     expect(pickle.loads(pickle.dumps(log.table)), log.table, "a LogTable out of a pickle")  # noqa: S301 - our own bytes
+
+
+def test_an_input_that_is_replaced_is_told(table: Table) -> None:
+    """By other rows of as many bytes. A range that was read must not be others the next time, without a word."""
+    for _ in range(2):
+        table.append(3)
+    log = table.log()
+    wanted, stamp = whole(log.bounds()), log.stamp(_end(table))
+    table.ask("replace_input")
+    one = table.log()
+    try:
+        found = read_range(one, wanted).rows
+    except LaketierError:
+        return
+    if one.log.table.table_id == log.log.table.table_id and one.stamp(LogOffsets(wanted.end)) == stamp:
+        table.expect_rows(found, "a part of the input was replaced by one of equal size: the range, without an error")
 
 
 def test_a_renamed_column_is_told_by_its_former_name(table: Table) -> None:

@@ -6,11 +6,14 @@ import gc
 import os
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
+
 from laketier.rounds.checked_log import CheckedLog
+from laketier.spi import TableLog
 from laketier_conformance.expect import NotShown, expect, goes_well
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
@@ -66,6 +69,38 @@ def test_two_logs_of_a_table_are_open_at_once(table: Table) -> None:
     table.expect_rows(read_range(first).rows, "a log is read that another one was opened beside")
     first.close()
     table.expect_rows(read_range(second).rows, "a log is read after an older one was closed")
+
+
+def test_logs_of_one_source_are_read_by_turns(table: Table) -> None:
+    """Two of one table, and one of another: a service has one source for all of them."""
+    other = table.system.table("other")
+    for each in (table, other):
+        for _ in range(3):
+            each.append(10)
+    source, options = table.system.source(), table.system.harness.table_options
+    logs = [source.open(each.listed, options) for each in (table, table, other)]
+    going = dict(enumerate(_batches(log) for log in logs))
+    found: list[list[pa.RecordBatch]] = [[] for _ in logs]
+    while going:
+        for which, read in list(going.items()):
+            batch = next(read, None)
+            if batch is None:
+                del going[which]
+            else:
+                found[which].append(batch)
+    for each, batches in zip((table, table, other), found, strict=True):
+        each.expect_rows(Read(batches).rows, f"logs of one source are read by turns: {each.name}")
+    with ThreadPoolExecutor(len(logs)) as pool:
+        reads = list(pool.map(lambda log: Read(list(_batches(log))).rows, logs))
+    for each, rows in zip((table, table, other), reads, strict=True):
+        each.expect_rows(rows, f"logs of one source are read in threads: {each.name}")
+    for log in logs:
+        log.close()
+
+
+def _batches(log: TableLog) -> Iterator[pa.RecordBatch]:
+    for split in log.plan(whole(log.bounds())):
+        yield from log.read(split)
 
 
 def test_a_log_is_closed_while_another_is_read(table: Table) -> None:

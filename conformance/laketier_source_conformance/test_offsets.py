@@ -18,6 +18,8 @@ from laketier_source_conformance.reads import (
 )
 from laketier_source_conformance.system import Table, ordered, text_of
 
+_LONG = 40
+
 
 def test_an_empty_table_has_nothing_to_read(table: Table) -> None:
     expect(read_range(table.log()).rows, [], "an empty table is read")
@@ -100,6 +102,24 @@ def test_the_time_of_the_newest_record_is_in_milliseconds(table: Table) -> None:
             expect_ms(each.latest_at, f"`latest_at` of bucket {bucket!r}")
 
 
+def test_the_time_of_the_newest_record_is_no_earlier_than_a_record(table: Table) -> None:
+    """By it a service tells how far behind a table is."""
+    table.append(1)
+    log = table.log()
+    told = {bucket: each.latest_at for bucket, each in log.bounds().items()}
+    read_range(log)
+    table.ask("append_bad")
+    bounds = table.log().bounds()
+    for each in read_range(log).bad:
+        newest = bounds[each.bucket].latest_at
+        if each.at is not None and newest is not None:
+            assert newest >= each.at, f"`latest_at` is {newest}, and the record at {each.offset} is of {each.at}"
+    for bucket, before in told.items():
+        now = bounds[bucket].latest_at
+        if before is not None and now is not None:
+            assert now >= before, f"a record was appended, and `latest_at` of bucket {bucket!r} went back: {now}"
+
+
 def test_rows_of_an_open_transaction_are_not_there_yet(table: Table) -> None:
     table.append(3)
     log = table.log()
@@ -148,6 +168,16 @@ def test_offsets_that_no_reader_sees_are_passed_over(table: Table) -> None:
         read_range(log, between(end, latest(log.bounds()))).rows, "what came after offsets without records", rows
     )
     table.expect_rows(read_range(table.log()).rows, "a log is read that has offsets without records")
+
+
+def test_a_long_gap_is_passed_over(table: Table) -> None:
+    """Of more offsets than a page has, where each is asked for by itself."""
+    table.append(3)
+    for _ in range(_LONG):
+        table.ask("leave_gap")
+    table.append(3)
+    log = table.log()
+    table.expect_rows(read_range(log).rows, "what came after a long gap, and before it, is read")
 
 
 def test_gaps_anywhere_cost_no_row(table: Table) -> None:

@@ -18,6 +18,7 @@ from laketier_source_conformance.reads import (
     carried,
     first_of,
     is_served_from_a_snapshot,
+    latest,
     places,
     read_range,
     read_splits,
@@ -98,6 +99,28 @@ def test_a_range_stays_as_the_log_grows(table: Table) -> None:
             "planned by a log that was opened later": read_range(table.log(), wanted).rows,
         }.items():
             expect(_texts(found), _texts(before), f"a range is read after {count} more rows came, {doing}")
+
+
+def test_a_driver_that_knows_a_range_by_its_text_reads_the_same_rows(table: Table, processes: Processes) -> None:
+    """As one that begins after another one died: it has the offsets of a watermark, and nothing else."""
+    table.append(6)
+    first = whole(table.log().bounds())
+    table.append(4)
+    for wanted in (first, between(first.end, latest(table.log().bounds()))):
+        texts = {"start": wanted.start.to_text(), "end": wanted.end.to_text()}
+        rows = processes.read_range(table.named, **texts).rows
+        expect(
+            _texts(rows),
+            _texts(read_range(table.log(), wanted).rows),
+            "a range is planned and read by a driver of its own, which knows it by its text alone",
+        )
+
+
+def test_rows_that_are_equal_are_all_there(table: Table) -> None:
+    table.append(2)
+    table.rows += [dict(row) for row in table.ask("append_equal")]
+    table.append(1)
+    table.expect_rows(read_range(table.log()).rows, "a log is read that has two records which are equal")
 
 
 def test_a_bad_record_is_told_again_and_the_same(table: Table) -> None:

@@ -73,6 +73,25 @@ def test_rows_have_the_columns_of_the_table(table: Table) -> None:
     expect(set(table.log().table.schema.names), set(rows[0]), "the columns of a table are those of its rows")
 
 
+def test_keys_and_partitions_are_columns_of_the_table(table: Table) -> None:
+    """As the columns are spelt: the lake table is made of them."""
+    table.append(2)
+    described = table.log().table
+    names, buckets = set(described.schema.names), described.buckets
+    change = () if described.change_column is None else (described.change_column,)
+    for what, named in {
+        "primary_key": described.primary_key,
+        "partition_by": [each.column for each in described.partition_by],
+        "buckets": () if buckets is None else buckets.keys,
+        "change_column": change,
+        "former_names": described.former_names,
+    }.items():
+        expect(sorted(set(named) - names), [], f"`{what}` of a table names its columns: those that it has not")
+    keys = [tuple(row[name] for name in described.primary_key) for row in read_range(table.log()).rows]
+    nulls = [key for key in keys if None in key]
+    expect(nulls, [], "keys of rows that are null")
+
+
 def test_tables_have_identities_of_their_own(system: System) -> None:
     ids = {name: system.table(name).log().table.table_id for name in ("a", "b")}
     assert ids["a"] != ids["b"], f"two tables have the same `table_id`: {ids['a']!r}"

@@ -16,6 +16,7 @@ from laketier.spi import ConfigError
 
 QUICK = [
     "test_offsets.py",
+    "test_late.py",
     "test_tables.py",
     "test_expired.py",
     "test_failures.py::test_a_system_that_does_not_answer_is_told",

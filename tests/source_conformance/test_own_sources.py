@@ -9,7 +9,14 @@ import pytest
 from source_runs import run_sources
 
 FILES = "laketier_source_conformance.connectors"
-QUICK = ("test_offsets.py", "test_same_rows.py", "test_bad_records.py", "test_expired.py", "test_histories.py")
+QUICK = (
+    "test_offsets.py",
+    "test_late.py",
+    "test_same_rows.py",
+    "test_bad_records.py",
+    "test_expired.py",
+    "test_histories.py",
+)
 """Files of the suite that find most, and take seconds."""
 EXPIRES = "test_expired.py::test_rows_after_an_expiry_keep_their_offsets"
 SOURCES = {

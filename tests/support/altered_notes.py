@@ -758,6 +758,16 @@ class TakesAnyVersion(NotesPlugin):
     spi_version = SOURCE_SPI_VERSION
 
 
+def whole_splits(wanted: LogRange) -> list[LogSplit]:
+    """A range, not cut."""
+    starts = {bucket: wanted.start.get(bucket, 0) for bucket in wanted.end}
+    return [
+        LogSplit(bucket=bucket, start=starts[bucket], end=end)
+        for bucket, end in wanted.end.items()
+        if starts[bucket] < end
+    ]
+
+
 # -- odd, and right ----------------------------------------------------------------------------------------------------
 
 _APART = 1 << 33
@@ -776,11 +786,7 @@ class _FarApart(NotesLog):
         super().refuse_expired(bucket, -(-start // _APART))
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
-        return [
-            LogSplit(bucket=bucket, start=wanted.start.get(bucket, 0), end=end)
-            for bucket, end in wanted.end.items()
-            if wanted.start.get(bucket, 0) < end
-        ]
+        return whole_splits(wanted)
 
     def records(self, split: LogSplit) -> Iterator[BadRecord]:
         dense = replace(split, start=-(-split.start // _APART), end=-(-split.end // _APART))

@@ -7,12 +7,12 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from laketier_kafka.mock_broker import KafkaBroker
 from laketier_source_conformance.harness import Row, SourceHarness
@@ -33,9 +33,12 @@ class KafkaHarness(SourceHarness):
     engine_modules = ("confluent_kafka",)
     cannot: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(
-            ("compact", "append_open", "add_bucket", "leave_gap", "put_back"),
+            ("compact", "append_open", "add_bucket", "leave_gap", "put_back", "append_late"),
             "the mock broker can't",
         ),
+        "close_bucket": "a partition of a topic is never closed",
+        "replace_input": "a record of a topic is never written again",
+        "endpoint": "clients learn the brokers' addresses from the brokers",
         "append_several": "a message is one row",
         "rename_column": "a topic has no columns",
         "files": "a broker's files are its own",
@@ -75,6 +78,15 @@ class KafkaHarness(SourceHarness):
         self._produce(name, [b'{"id": "no number"}'])
         return b'{"id": "no number"}'
 
+    def append_equal(self, name: str) -> Sequence[Row]:
+        rows = [{"id": 1_000_000, "text": "twice", "score": 0.5}] * 2
+        self._produce(name, [json.dumps(row).encode() for row in rows])
+        return rows
+
+    def append_bad_with_key(self, name: str) -> tuple[bytes, bytes | None]:
+        self._produce(name, [b"{}}"], key=b"its key")
+        return b"its key", b"{}}"
+
     def append_limits(self, name: str) -> Sequence[Row]:
         rows = [
             {"id": 2**53 + 1, "text": " ", "score": 0.1},
@@ -91,6 +103,12 @@ class KafkaHarness(SourceHarness):
     def expire(self, name: str) -> None:
         _broker().delete_records(self.listed(name), 0, 3)
 
+    def expire_all(self, name: str) -> None:
+        topic = self.listed(name)
+        with closing(Consumer({"bootstrap.servers": _broker().bootstrap, "group.id": "expire"})) as consumer:
+            _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), 30)
+        _broker().delete_records(topic, 0, end)
+
     def make_again(self, name: str) -> None:
         _broker().delete_topic(self.listed(name))
         self.make_table(name)
@@ -103,12 +121,12 @@ class KafkaHarness(SourceHarness):
         finally:
             _broker().up()
 
-    def _produce(self, name: str, values: Any) -> None:
+    def _produce(self, name: str, values: Any, key: bytes | None = None) -> None:
         producer = Producer({"bootstrap.servers": _broker().bootstrap, "linger.ms": 0})
         for value in values:
             while True:
                 try:
-                    producer.produce(self.listed(name), value, partition=0)
+                    producer.produce(self.listed(name), value, key, partition=0)
                     break
                 except BufferError:
                     producer.poll(1)

@@ -4,17 +4,24 @@ What alters it (`altered_notes`) is a wrong one; the variable ``NOTES_ALTERED`` 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import io
 import json
 import os
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from http.client import HTTPException
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
+from urllib.request import urlopen
 
 import pyarrow as pa
 
@@ -51,6 +58,7 @@ class NotesOptions:
 
     path: str = option("", "The folder of the tables' folders.")
     password: Secret = option(Secret(""), "Of nobody.")
+    url: str = option("", "Where the records are served from, if not from their folder.")
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class NotesLog(TableLog):
 
     folder: Path
     described: LogTable
+    url: str = ""
 
     @property
     def table(self) -> LogTable:
@@ -82,13 +91,25 @@ class NotesLog(TableLog):
     def lines(self, bucket: str) -> Iterator[dict[str, Any]]:
         """Each line of a bucket's file. Raises `StorageError` for one without an end."""
         try:
-            with (self.folder / f"{bucket}.log").open("rb") as file:
+            with self.opened(bucket) as file:
                 for line in file:
                     if not line.endswith(b"\n"):
                         raise StorageError("a line has no end", where=str(self.folder))
                     yield json.loads(line)
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise StorageError("a log can't be read", where=str(self.folder), why=str(error)) from error
+
+    def opened(self, bucket: str) -> IO[bytes]:
+        """The lines of a bucket. Of an answer by HTTP all are read first: so one that is cut is told."""
+        if not self.url:
+            return (self.folder / f"{bucket}.log").open("rb")
+        with self.answer(bucket) as answer:
+            if answer.headers["Content-Length"] is None:  # the answer ended among its headers
+                raise StorageError("an answer does not say how long it is", where=self.url)
+            return io.BytesIO(answer.read())
+
+    def answer(self, bucket: str) -> Any:
+        return urlopen(f"{self.url}/{self.folder.name}/{bucket}.log", timeout=1)
 
     def stamp(self, position: LogOffsets) -> str | None:
         found = []
@@ -130,9 +151,18 @@ class NotesLog(TableLog):
                 expected += 1
                 if not line.get("gap"):
                     value = line["v"].encode()
-                    yield BadRecord(bucket=split.bucket, offset=line["o"], error="", value=value, at=line["at"])
+                    key = line["k"].encode() if "k" in line else None
+                    self.refuse_replaced(line)
+                    yield BadRecord(
+                        bucket=split.bucket, offset=line["o"], error="", value=value, key=key, at=line["at"]
+                    )
         if expected < split.end:
             raise StorageError(f"the log ends at {expected}, before {split.end}", where=str(self.folder))
+
+    def refuse_replaced(self, line: Mapping[str, Any]) -> None:
+        """A record has a digest, as a file has one in the listing of a store."""
+        if hashlib.sha256(line["v"].encode()).hexdigest() != line["d"]:
+            raise StorageError("a record is another one than was written", where=str(self.folder))
 
     def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
         for record in records:
@@ -197,8 +227,8 @@ class NotesLog(TableLog):
 class NotesSource(LogSource):
     log_type: ClassVar[type[NotesLog]] = NotesLog
 
-    def __init__(self, root: Path, password: Secret | None = None) -> None:
-        self.root, self.password = root, password
+    def __init__(self, root: Path, password: Secret | None = None, url: str = "") -> None:
+        self.root, self.password, self.url = root, password, url
 
     def list_tables(self) -> Sequence[str]:
         if not self.root.is_dir():
@@ -215,7 +245,7 @@ class NotesSource(LogSource):
         meta = meta_of(folder)
         schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in meta["columns"].items()])
         former = {now: tuple(old) for now, old in meta["former"].items()}
-        return self.log_type(folder, LogTable(name, self.table_id(name, meta), schema, former_names=former))
+        return self.log_type(folder, LogTable(name, self.table_id(name, meta), schema, former_names=former), self.url)
 
 
 class NotesPlugin(LogSourcePlugin):
@@ -227,7 +257,7 @@ class NotesPlugin(LogSourcePlugin):
     def create_source(self, config: LogSourceConfig) -> LogSource:
         if not config.options.path:
             raise ConfigError("options.path is missing", where=config.name, fix="Set it.")
-        return self.source_type(Path(config.options.path), config.options.password)
+        return self.source_type(Path(config.options.path), config.options.password, config.options.url)
 
 
 def values_of(value: bytes) -> list[bytes]:
@@ -250,8 +280,13 @@ def laketier_source() -> LogSourcePlugin:
     altered = os.environ.get("NOTES_ALTERED")
     if not altered:
         return NotesPlugin()
-    plugin: LogSourcePlugin = importlib.import_module("altered_notes").plugin_of(altered)
+    plugin: LogSourcePlugin = importlib.import_module("altered_polls").plugin_of(altered)
     return plugin
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: Any) -> None:
+        return
 
 
 class NotesHarness(SourceHarness):
@@ -263,11 +298,24 @@ class NotesHarness(SourceHarness):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.root = folder / "notes"
+        self.server: ThreadingHTTPServer | None = None
         self.root.mkdir()
 
     @property
     def source_options(self) -> Mapping[str, Any]:
-        return {"path": str(self.root)}
+        return {"path": str(self.root), **({"url": "http://{}:{}".format(*self.answers_at)} if self.answers_at else {})}
+
+    def endpoint(self) -> tuple[str, int]:
+        """Serves the files."""
+        if self.server is None:
+            self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(self.root)))
+            threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        return "127.0.0.1", self.server.server_port
+
+    def close(self) -> None:
+        if self.server is not None:
+            self.server.shutdown()
+            self.server.server_close()
 
     def secret_options(self) -> Mapping[str, Any]:
         return {"path": str(self.root), "password": "{secret}"}
@@ -276,7 +324,7 @@ class NotesHarness(SourceHarness):
         (self.root / name).mkdir()
         (self.root / name / "0.log").touch()
         columns = {"id": "int64", "text": "string", "score": "float64"}
-        empty: dict[str, Any] = {"former": {}, "expired": {}, "committed": []}
+        empty: dict[str, Any] = {"former": {}, "expired": {}, "committed": [], "closed": []}
         self.describe(name, id=uuid.uuid4().hex, columns=columns, buckets=["0"], next={"0": 0}, **empty)
 
     def describe(self, name: str, **changes: Any) -> dict[str, Any]:
@@ -285,13 +333,15 @@ class NotesHarness(SourceHarness):
         path.write_text(json.dumps(meta))
         return meta
 
-    def write(self, name: str, values: Sequence[str | None], tx: str | None = None) -> None:
-        """To each bucket in turn. None is a gap."""
+    def write(self, name: str, values: Sequence[str | None], tx: str | None = None, **more: Any) -> None:
+        """To each bucket that is open, in turn. None is a gap."""
         meta = self.describe(name)
+        some = [bucket for bucket in meta["buckets"] if bucket not in meta["closed"]]
         for at, value in enumerate(values):
-            bucket = meta["buckets"][at % len(meta["buckets"])]
-            line = {"o": meta["next"][bucket], "u": uuid.uuid4().hex, "at": int(time.time() * 1000), "tx": tx}
-            line |= {"gap": True} if value is None else {"v": value}
+            bucket = some[at % len(some)]
+            line = {"o": meta["next"][bucket], "u": uuid.uuid4().hex, "at": int(time.time() * 1000), "tx": tx, **more}
+            digest = hashlib.sha256((value or "").encode()).hexdigest()
+            line |= {"gap": True} if value is None else {"v": value, "d": digest}
             meta["next"][bucket] += 1
             with (self.root / name / f"{bucket}.log").open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -310,6 +360,21 @@ class NotesHarness(SourceHarness):
         rows = self.rows(numbers)
         self.write(name, [json.dumps(rows)])
         return rows
+
+    def append_equal(self, name: str) -> Sequence[Row]:
+        rows = self.rows([1_000_000]) * 2
+        self.write(name, [json.dumps(row) for row in rows])
+        return rows
+
+    def append_late(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        """A late record says so, and a reader does not care."""
+        rows = self.rows(numbers)
+        self.write(name, [json.dumps(row) for row in rows], late=True)
+        return rows
+
+    def append_bad_with_key(self, name: str) -> tuple[bytes, bytes | None]:
+        self.write(name, ['{"id": "none"}'], k="its key")
+        return b"its key", b'{"id": "none"}'
 
     def append_bad(self, name: str) -> bytes | None:
         self.write(name, ['{"id": "none"}'])
@@ -341,6 +406,12 @@ class NotesHarness(SourceHarness):
         (self.root / name / f"{bucket}.log").touch()
         self.describe(name, buckets=[*meta["buckets"], bucket], next={**meta["next"], bucket: 0})
 
+    def close_bucket(self, name: str) -> None:
+        """Another one comes in its place."""
+        self.add_bucket(name)
+        meta = self.describe(name)
+        self.describe(name, closed=[*meta["closed"], meta["buckets"][0]])
+
     def leave_gap(self, name: str) -> None:
         self.write(name, [None, None])
 
@@ -356,6 +427,16 @@ class NotesHarness(SourceHarness):
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(lines[3:]))
         self.describe(name, expired={"0": json.loads(lines[3])["o"]})
+
+    def expire_all(self, name: str) -> None:
+        meta = self.describe(name)
+        for bucket in meta["buckets"]:
+            (self.root / name / f"{bucket}.log").write_text("")
+        self.describe(name, expired=dict(meta["next"]))
+
+    def replace_input(self, name: str) -> None:
+        path = self.root / name / "0.log"
+        path.write_text(path.read_text().replace("row 2", "row 7"))
 
     def make_again(self, name: str) -> None:
         shutil.rmtree(self.root / name)

@@ -20,10 +20,15 @@ class LinesHarness(SourceHarness):
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
         "append_several": "a line is one row",
+        "append_late": "lines are in the order of their append",
+        "append_bad_with_key": "a line has no key",
         "append_open": "a line is there once it has its end",
         "compact": "lines are kept until they expire",
         "leave_gap": "each line has the offset after the one before",
         "put_back": "lines have no history",
+        "close_bucket": "each file may grow",
+        "replace_input": "lines are only ever appended",
+        "endpoint": "a folder has no address",
         "secret_options": "a folder needs no password",
     }
 
@@ -44,6 +49,11 @@ class LinesHarness(SourceHarness):
 
     def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
         rows = [{"id": number, "text": f"row {number}", "score": number / 4} for number in numbers]
+        self._write(name, rows)
+        return rows
+
+    def append_equal(self, name: str) -> Sequence[Row]:
+        rows = [{"id": 1_000_000, "text": "twice", "score": 0.5}] * 2
         self._write(name, rows)
         return rows
 
@@ -72,6 +82,11 @@ class LinesHarness(SourceHarness):
     def expire(self, name: str) -> None:
         described = json.loads((self.root / name / "table.json").read_text())
         self._describe(name, {**described, "expired": {"0": 2}})
+
+    def expire_all(self, name: str) -> None:
+        described = json.loads((self.root / name / "table.json").read_text())
+        lines = {path.stem: path.read_bytes().count(b"\n") for path in self.files(name)}
+        self._describe(name, {**described, "expired": lines})
 
     def make_again(self, name: str) -> None:
         shutil.rmtree(self.root / name)

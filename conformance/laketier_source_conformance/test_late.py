@@ -1,0 +1,69 @@
+"""Rows that come late, at once, or beside others: each is read once, whatever was read before."""
+
+from __future__ import annotations
+
+from laketier_source_conformance.harness import Row
+from laketier_source_conformance.reads import between, first_of, latest, read_range
+from laketier_source_conformance.system import Table
+
+_QUICKLY = 20
+
+
+def test_appends_in_quick_succession_are_told_apart(table: Table) -> None:
+    """Also those within one millisecond: each look lies between two of them."""
+    log = table.log()
+    found: list[Row] = []
+    start = {bucket: first_of(each) for bucket, each in log.bounds().items()}
+    for _ in range(_QUICKLY):
+        table.append(1)
+        end = latest(log.bounds())
+        found += read_range(log, between(start, end)).rows
+        start = end
+    table.expect_rows(
+        found, f"{_QUICKLY} rows are appended one after the other, each is read at once, and found each once"
+    )
+
+
+def test_a_record_that_comes_late_moves_no_other(table: Table) -> None:
+    """It sorts before others, which were read already."""
+    for _ in range(3):
+        table.append(2)
+    log = table.log()
+    before = latest(log.bounds())
+    found = read_range(log).rows
+    table.rows += [dict(row) for row in table.ask("append_late", table.numbers(2))]
+    for one in (log, table.log()):
+        later = read_range(one, between(before, latest(one.bounds()))).rows
+        table.expect_rows([*found, *later], "rows that came late, beside those that were read before")
+    table.expect_rows(read_range(table.log()).rows, "a log is read to which rows came late")
+
+
+def test_rows_beside_an_open_transaction_cost_none(table: Table) -> None:
+    """What is appended while a transaction is open may have offsets behind those of the transaction."""
+    table.append(3)
+    log = table.log()
+    commit = table.ask("append_open", table.numbers(4))
+    table.append(2)
+    start = {bucket: first_of(each) for bucket, each in log.bounds().items()}
+    middle = latest(log.bounds())
+    found = read_range(log, between(start, middle)).rows
+    table.rows += commit()
+    table.append(1)
+    found += read_range(log, between(middle, latest(log.bounds()))).rows
+    table.expect_rows(
+        found, "a log is read while a transaction is open, and the rest once it was committed: rows, each once"
+    )
+
+
+def test_a_bucket_that_is_closed_keeps_its_rows(table: Table) -> None:
+    """Until they expire: nobody may have read them."""
+    table.append(6)
+    log = table.log()
+    before = log.bounds()
+    table.ask("close_bucket")
+    table.append(6)
+    for doing, one in (("the same log", log), ("a log that was opened anew", table.log())):
+        after = one.bounds()
+        lost = {bucket: each for bucket, each in before.items() if bucket not in after}
+        assert not lost, f"a bucket with rows was closed, and `bounds` of {doing} has it no more: {lost}"
+        table.expect_rows(read_range(one).rows, f"{doing} is read after a bucket was closed")
