@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.types import LongType
 
 from followed import NAME, FollowedDelta, FollowedIceberg, FollowedLance, ids_in
 from laketier.spi import FeatureNotSupported, PartitionField, RowsChanged, SchemaChanged, TableDescriptor, TablePath
@@ -139,6 +140,22 @@ def test_a_renamed_column_of_iceberg_keeps_its_values(tmp_path: Path) -> None:
     assert [row for split in log.plan(_range(start, source.latest)) for row in _rows(log, split)] == [
         {"id": 1, "called": "n1"}
     ]
+
+
+def test_a_first_read_of_iceberg_after_columns_changed_alone(tmp_path: Path) -> None:
+    """That makes no snapshot, so the newest one has the columns from before, also when the log is opened again."""
+    source = FollowedIceberg(tmp_path).create()
+    source.append(1)
+    with source._open().update_schema() as update:
+        update.rename_column("name", "called")
+        update.add_column("more", LongType())
+    log = source.log()
+    expected = [{"id": 1, "called": "n1", "more": None}]
+    assert [row for split in log.plan(_range(0, source.latest)) for row in _rows(log, split)] == expected
+    older = _range(0, source.latest)
+    source._open().append(pa.table({"id": [2], "called": ["n2"], "more": [2]}))
+    with pytest.raises(SchemaChanged, match="changed since its log was opened"):
+        log.plan(older)  # its rows are at hand in a newer snapshot
 
 
 def test_iceberg_tables_of_version_1_are_refused(tmp_path: Path) -> None:

@@ -120,7 +120,14 @@ class LakeLog(TableLog):
     def _snapshot(self, version: int) -> ScanPlan | None:
         try:
             snapshot_id = self.changes.snapshot_at(version)
-            return None if snapshot_id is None else self.source.plan(ScanRequest(snapshot_id=snapshot_id))
+            if snapshot_id is None:
+                return None
+            plan = self.source.plan(ScanRequest(snapshot_id=snapshot_id))
+            if not self._changed(plan):
+                return plan
+            # A format may change columns without a new snapshot. As the newest one it is read by today's then.
+            newest = self.source.plan(ScanRequest())
+            return newest if newest.snapshot_id == snapshot_id else plan
         except SnapshotNotFound as error:
             raise OffsetsExpired(
                 f"the snapshot at version {version} can't be read any more", where=self.described.name, why=str(error)
@@ -129,10 +136,8 @@ class LakeLog(TableLog):
     def _absent(self, plan: ScanPlan, *, may_lack: bool) -> list[str]:
         """The columns that the table has got since the plan's snapshot. Values of a new column must not be left out,
         and one that went, or has another name now, must not read as null."""
-        types = {field.name: field.type for field in plan.schema}
-        absent = [name for name in self.stored.names if name not in types]
-        changed = [field.name for field in plan.schema if field.name not in self.stored.names]
-        changed += [f.name for f in self.stored if f.name in types and not types[f.name].equals(f.type)]
+        absent = [name for name in self.stored.names if name not in plan.schema.names]
+        changed = self._changed(plan)
         if changed or (absent and not may_lack):
             raise SchemaChanged(
                 f"the columns {changed + absent} of the source's table changed since its log was opened",
@@ -140,6 +145,11 @@ class LakeLog(TableLog):
                 fix="Nothing: the log is opened again when the source's tables are listed.",
             )
         return absent
+
+    def _changed(self, plan: ScanPlan) -> list[str]:
+        types = {field.name: field.type for field in plan.schema}
+        changed = [name for name in types if name not in self.stored.names]
+        return changed + [f.name for f in self.stored if f.name in types and not types[f.name].equals(f.type)]
 
     def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired | StorageError:
         if split.start == INITIAL:
