@@ -25,8 +25,12 @@ SOURCES = {
     "files of CSV": ("files", f"{FILES}:CsvFilesHarness"),
     "files of Parquet": ("files", f"{FILES}:ParquetFilesHarness"),
     "files of Arrow": ("files", f"{FILES}:ArrowFilesHarness"),
-    "lake": ("lake", "lake_source_harness:LocalFileLakeHarness"),
-    "kafka": ("kafka", "kafka_source_harness:KafkaHarness"),
+    "files of Avro": ("files", "laketier_source_conformance.avro_files:AvroFilesHarness"),
+    "lake of local files": ("lake", "lake_source_harness:LocalFileLakeHarness"),
+    "lake of Delta": ("lake", "lake_source_harness:DeltaLakeHarness"),
+    "lake of Iceberg": ("lake", "lake_source_harness:IcebergLakeHarness"),
+    "lake of Lance": ("lake", "lake_source_harness:LanceLakeHarness"),
+    "kafka": ("kafka", "laketier_kafka.conformance:KafkaHarness"),
 }
 """By what is read, the source and its harness."""
 

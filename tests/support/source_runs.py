@@ -41,17 +41,20 @@ def offered(tmp_path: Path, name: str, module: str, harness: str) -> Path:
 
 
 def run_sources(
-    tmp_path: Path, source: str, arguments: Sequence[str] = (), variables: Mapping[str, str] | None = None
+    tmp_path: Path,
+    source: str,
+    arguments: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    path: Sequence[Path] = (),
 ) -> SourceRun:
-    """Run it on an installed source, or on `notes`."""
-    offers = offered(tmp_path, "notes", "notes", "notes:NotesHarness")
+    """Run it on an installed source, on `notes`, or on one that is offered in ``path``."""
+    found = path or (offered(tmp_path, "notes", "notes", "notes:NotesHarness"), Path(notes.__file__).parent)
     report, said = tmp_path / "report.json", tmp_path / "said"
     command = ["--pyargs", "laketier_source_conformance", f"--log-source={source}", f"--log-report={report}", "-q"]
     command += [*(f"-pno:{name}" for name in ("cacheprovider", "hypothesispytest", "anyio")), *arguments]
-    path = os.pathsep.join(map(str, (offers, Path(notes.__file__).parent)))
     folder = tmp_path / "elsewhere"
     folder.mkdir(exist_ok=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    environment = {**os.environ, "PYTHONPATH": path, **(variables or {})}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, found)), **(variables or {})}
     code = warmed.run(command, folder, environment, said)
     return SourceRun(code, said.read_text(), json.loads(report.read_text()) if report.exists() else {})

@@ -1,4 +1,6 @@
-"""What the suite of sources needs of Kafka: the mock broker that the client library brings along, once for a run."""
+"""What the suite of sources needs of Kafka: the mock broker that the client library brings along, once for a run.
+
+So `laketier conformance --source kafka` needs no broker. It proves this source, and nothing of your brokers."""
 
 from __future__ import annotations
 
@@ -88,7 +90,7 @@ class KafkaHarness(SourceHarness):
         return b"its key", b"{}}"
 
     def append_limits(self, name: str) -> Sequence[Row]:
-        rows = [
+        rows: list[Row] = [
             {"id": 2**53 + 1, "text": " ", "score": 0.1},
             {"id": 2**63 - 1, "text": "", "score": 1.7976931348623157e308},
             {"id": -(2**63), "text": "ü\u2028\u0000\n" * 5000, "score": 5e-324},

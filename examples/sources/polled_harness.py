@@ -1,0 +1,106 @@
+"""Fills a database for the suite of sources: what `polled.py` needs to be proven."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from laketier_source_conformance.harness import Row, SourceHarness
+
+
+class PolledHarness(SourceHarness):
+    """A database for each test."""
+
+    cannot: ClassVar[Mapping[str, str]] = {
+        "engine_modules": "SQLite comes with Python",
+        "append_several": "a row is a record of its own",
+        "append_open": "SQLite has one writer: nobody appends while a transaction is open",
+        "append_late": "ids are given in the order of commits",
+        "append_bad_with_key": "a row that is bad has no bytes, and no key",
+        "append_equal": "each row has an id of its own",
+        "add_bucket": "a table has one bucket",
+        "close_bucket": "a table has one bucket",
+        "make_again": "SQLite gives a table no identity: the stamp tells one that was made again",
+        "rename_column": "SQLite keeps no former names",
+        "replace_input": "a row that was read is not read again, whatever becomes of it",
+        "files": "the rows are in a database",
+        "endpoint": "a file has no address",
+        "secret_options": "a file needs no password",
+    }
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.file = folder / "app.sqlite"
+
+    @property
+    def source_options(self) -> Mapping[str, Any]:
+        return {"path": str(self.file)}
+
+    def make_table(self, name: str) -> None:
+        if name == "Orders":
+            raise ValueError("SQLite takes two names that differ in case for one")
+        self.run(f'CREATE TABLE "{name}" (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT, score REAL)')
+
+    def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        rows = [(f"row {number}", number / 4) for number in numbers]
+        return self._insert(name, rows)
+
+    def append_bad(self, name: str) -> bytes | None:
+        self.run(f'INSERT INTO "{name}" (text, score) VALUES (?, ?)', ("x", "no number"))
+        return None
+
+    def append_limits(self, name: str) -> Sequence[Row]:
+        return self._insert(name, [("", 1.7976931348623157e308), ("ü\u2028\n" * 5000, 5e-324), (None, None)])
+
+    def append_many(self, name: str, count: int) -> None:
+        with closing(sqlite3.connect(self.file)) as db, db:
+            db.executemany(f'INSERT INTO "{name}" (score) VALUES (?)', ((each,) for each in range(count)))
+
+    def leave_gap(self, name: str) -> None:
+        for _ in range(2):
+            self.run(f'INSERT INTO "{name}" (text) VALUES (?)', ("gap",))
+        self.run(f'DELETE FROM "{name}" WHERE text = ?', ("gap",))
+
+    def compact(self, name: str) -> Sequence[Row]:
+        self.run(f'DELETE FROM "{name}" WHERE id IN (?, ?)', (3, 5))
+        with closing(sqlite3.connect(self.file)) as db:
+            return [_row(*each) for each in db.execute(f'SELECT * FROM "{name}" ORDER BY id')]
+
+    def expire(self, name: str) -> None:
+        self.run(f'DELETE FROM "{name}" WHERE id <= ?', (3,))
+
+    def expire_all(self, name: str) -> None:
+        self.run(f'DELETE FROM "{name}"')
+
+    def put_back(self, name: str) -> Callable[[], None]:
+        kept = self.folder / f"kept {name}"
+        shutil.copy(self.file, kept)
+        return lambda: self.file.write_bytes(kept.read_bytes())
+
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        away = self.file.rename(self.folder / "away")
+        try:
+            yield
+        finally:
+            away.rename(self.file)
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int | None:
+        with closing(sqlite3.connect(self.file)) as db, db:
+            return db.execute(statement, values).lastrowid
+
+    def _insert(self, name: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[Row]:
+        found = []
+        with closing(sqlite3.connect(self.file)) as db, db:
+            for row in rows:
+                given = db.execute(f'INSERT INTO "{name}" (text, score) VALUES (?, ?)', row).lastrowid
+                found.append(_row(given, *row))
+        return found
+
+
+def _row(id: int | None, text: str | None, score: float | None) -> Row:
+    return {"id": id, "text": text, "score": score}
