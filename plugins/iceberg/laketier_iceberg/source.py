@@ -126,8 +126,9 @@ def _files(table: Table, snapshot_id: int, expressions: list[BooleanExpression])
 
     try:
         return planned(expressions), True
-    except struct.error:
-        # pyiceberg takes the bounds of dates for those of timestamps, after that promotion (version 3).
+    except (struct.error, OverflowError):
+        # pyiceberg takes the bounds of dates for those of timestamps, after that promotion (version 3). It looks for
+        # the partition of the moment beyond the first or the last one of Python, by which people mean no bound.
         return planned([AlwaysTrue()]), False
     except TypeError:
         # pyiceberg compares a partition that is null, where another side of an "or" keeps the file.

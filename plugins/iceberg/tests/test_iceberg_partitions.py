@@ -221,6 +221,15 @@ def test_a_partition_that_is_null_where_another_side_of_an_or_keeps_it(make: Any
     assert sorted(table.read(filters=(either,))["id"].to_pylist()) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("open_end", [Leaf("t", Op.LE, dt.datetime.max), Leaf("t", Op.GE, dt.datetime.min)], ids=str)
+def test_the_first_and_the_last_moment_of_python_stand_for_no_bound(make: Any, open_end: Leaf) -> None:
+    """pyiceberg looks for the partition of the moment beyond."""
+    schema = pa.schema([("t", pa.timestamp("us"))])
+    table = make(schema, (PartitionField("t", Transform.MONTH),))
+    table.round(None, pa.RecordBatch.from_pydict({"t": [dt.datetime(2024, 1, 1)]}, schema=schema))
+    assert table.read(filters=(open_end,)).num_rows == 1
+
+
 def test_a_partition_field_may_not_take_a_columns_name(make: Any) -> None:
     schema = pa.schema([("ts", pa.date32()), ("ts_day", pa.int32())])
     with pytest.raises(ConfigError, match="name of a column"):
