@@ -167,6 +167,11 @@ reports: test-conformance ## the suite on every format, and the table of docs/pr
 	$(BIN)/python scripts/conformance_pages.py artifacts/conformance
 	$(BIN)/python scripts/page_tables.py
 
+.PHONY: reports-sources
+reports-sources: $(READY) ## the suite of sources on our own sources, and the table of docs/proof/sources.md
+	$(BIN)/python scripts/source_reports.py
+	$(BIN)/python scripts/page_tables.py
+
 .PHONY: reports-third-party
 reports-third-party: test-third-party $(READY) ## the same of the formats of others that have an environment of their own
 	$(BIN)/python scripts/conformance_pages.py --third-party artifacts/third-party

@@ -19,6 +19,7 @@ from typing import Any
 
 import conformance_pages
 import pyarrow as pa
+import source_reports
 
 from laketier.config import KeyDoc, document, lake_reference
 from laketier.config.job import job_reference
@@ -304,6 +305,7 @@ GENERATORS: dict[str, Callable[[str], str]] = {
     "conformance-third-party": conformance(conformance_pages.THIRD_PARTY, "reports-third-party"),
     "wrong-plugins": table_of(conformance_pages.wrong_plugins),
     "wrong-sources": table_of(conformance_pages.wrong_sources),
+    "sources": table_of(source_reports.table),
     "configuration": configuration,
     "features": features,
     "types": types,

@@ -1,12 +1,16 @@
-"""A report as a page: one file of HTML, without scripts, and with nothing fetched from elsewhere."""
+"""A report as a page: one file of HTML, without scripts, and with nothing fetched from elsewhere. `document`, `table`
+and `rules_table` are what the pages of formats and of sources share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from laketier_conformance.rules import RULES, rule_of
+from laketier_conformance.rules import RULES, Rule, rule_of
+
+RuleOf = Callable[[str], Rule | None]
+"""The rule behind a test, by its name in the MANIFEST."""
 
 _TOLD = 50
 """So many failures come before the tables: of thousands nobody would find these."""
@@ -24,24 +28,35 @@ code { font-size: 0.9em; }
 
 def page(report: Mapping[str, Any]) -> str:
     """All that the report says. Whatever it holds is text: a plugin's own words come from somebody else."""
-    title = f"Conformance of {report['format']}"
+    return document(
+        f"Conformance of {report['format']}",
+        report,
+        rule_of,
+        (
+            table("Features", ("feature", "declared", "shown"), _features(report)),
+            rules_table(RULES, rule_of, report["results"]),
+            table("Effects that were interposed", ("effect", "times"), report["interposed"].items()),
+            table("Where the effects went", ("place", "times"), report["places"].items()),
+            _list(f"interposed in part: {each}" for each in report["strides"]),
+            _list(f"not interposed: {each}" for each in report["not_interposed"]),
+            table("Declared, and not shown", ("what", "why"), _not_shown(report)),
+            table("The run", ("what", "which"), _run(report)),
+        ),
+    )
+
+
+def document(title: str, report: Mapping[str, Any], rule_of: RuleOf, parts: Sequence[str]) -> str:
+    """A page: its verdict, what failed, ``parts``, and a table of all tests."""
     results: Mapping[str, Mapping[str, Any]] = report["results"]
     failed = [(name, result) for name, result in results.items() if result["outcome"] == "failed"]
     body = [
         f"<h1>{escape(title)}</h1>",
         f'<p>Verdict: <strong class="{escape(report["verdict"])}">{escape(report["verdict"])}</strong></p>',
         _list(report["why"]),
-        *(_failure(name, result) for name, result in failed[:_TOLD]),
+        *(_failure(name, result, rule_of(name)) for name, result in failed[:_TOLD]),
         _list([f"{len(failed) - _TOLD} more failed: see the table of all tests"] if len(failed) > _TOLD else []),
-        _table("Features", ("feature", "declared", "shown"), _features(report)),
-        _table("Rules of the contract", ("rule", "what it says", "tests"), _rules(results)),
-        _table("Effects that were interposed", ("effect", "times"), report["interposed"].items()),
-        _table("Where the effects went", ("place", "times"), report["places"].items()),
-        _list(f"interposed in part: {each}" for each in report["strides"]),
-        _list(f"not interposed: {each}" for each in report["not_interposed"]),
-        _table("Declared, and not shown", ("what", "why"), _not_shown(report)),
-        _table("The run", ("what", "which"), _run(report)),
-        _table("All tests", ("test", "outcome", "seconds", "detail"), _results(results)),
+        *parts,
+        table("All tests", ("test", "outcome", "seconds", "detail"), _results(results)),
     ]
     head = (
         f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
@@ -54,8 +69,7 @@ def page(report: Mapping[str, Any]) -> str:
     )
 
 
-def _failure(name: str, result: Mapping[str, Any]) -> str:
-    rule = rule_of(name)
+def _failure(name: str, result: Mapping[str, Any], rule: Rule | None) -> str:
     parts = [
         ("rule", rule.sentence if rule else None),
         ("found", result.get("detail")),
@@ -78,8 +92,15 @@ def _not_shown(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
     yield from ((feature, "this laketier does not know the feature") for feature in report["unknown_features"])
 
 
-def _rules(results: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
-    for rule in RULES:
+def rules_table(rules: Iterable[Rule], rule_of: RuleOf, results: Mapping[str, Mapping[str, Any]]) -> str:
+    """What became of the tests of each rule."""
+    return table("Rules of the contract", ("rule", "what it says", "tests"), _rules(rules, rule_of, results))
+
+
+def _rules(
+    rules: Iterable[Rule], rule_of: RuleOf, results: Mapping[str, Mapping[str, Any]]
+) -> Iterable[tuple[str, ...]]:
+    for rule in rules:
         outcomes = [result["outcome"] for name, result in results.items() if rule_of(name) == rule]
         told = ", ".join(f"{outcomes.count(each)} {each}" for each in sorted(set(outcomes)))
         yield rule.id, f"{rule.sentence} ({rule.guide})", told or "not run"
@@ -109,7 +130,8 @@ def _list(lines: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+def table(caption: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table; nothing where there are no rows."""
     body = "".join(
         "<tr>"
         + "".join(

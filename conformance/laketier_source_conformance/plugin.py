@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="its harness (default: the one that an entry point names for it)",
     )
     group.addoption("--log-report", metavar="FILE", help="write the verdict and all results here, as JSON")
+    group.addoption("--log-page", metavar="FILE", help="write the report here as a page to look at, in HTML")
     group.addoption(
         "--log-test",
         metavar="TEST",

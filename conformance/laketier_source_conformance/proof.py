@@ -122,6 +122,12 @@ class SourceProof:
         """Write the report."""
         put(file, json.dumps(self.report(), indent=1) + "\n")
 
+    def write_page(self, file: Path) -> None:
+        """Write the report as a page to look at."""
+        from laketier_source_conformance.page import page
+
+        put(file, page(self.report()))
+
     def tell(self, terminalreporter: Any, explain: bool = False) -> None:
         """Print the verdict and what led to it. ``explain`` failures here, where pytest was told to print none."""
         if self.verdict is None:

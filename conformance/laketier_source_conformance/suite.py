@@ -40,8 +40,10 @@ class SourceSuite:
         self.proof = SourceProof(
             self.source, config.getoption("log_harness"), self._expected, self._chosen, self._options
         )
-        given, underway = config.getoption("log_report"), config.getoption("log_underway")
-        self._report = None if given is None else Path(str(given)).absolute()
+        report, page, underway = (config.getoption(f"log_{name}") for name in ("report", "page", "underway"))
+        self._report, self._page = (None if each is None else Path(str(each)).absolute() for each in (report, page))
+        if self._report is not None and self._report == self._page:
+            raise pytest.UsageError(f"--log-report and --log-page: {report} can't be both, name two files")
         self._told_underway = None if underway is None else Path(underway)
         self._underway: dict[str, None] = {}
 
@@ -144,6 +146,8 @@ class SourceSuite:
         self.proof.close(int(exitstatus), underway)
         if self._report is not None:
             self.proof.write(self._report)
+        if self._page is not None:
+            self.proof.write_page(self._page)
         if exitstatus == 0 and not self.proof.as_asked:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._told_underway is not None:

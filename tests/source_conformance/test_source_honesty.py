@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from source_runs import SourceRun, run_sources
@@ -69,6 +71,17 @@ def test_a_test_that_was_meddled_with_passes_nothing(test: str, meddled: SourceR
     result = meddled.report["results"].get(test, {"outcome": "not run"})
     assert result["outcome"] == outcome, meddled.output
     assert says in result.get("detail", "")
+
+
+def test_the_page_has_what_the_report_has(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    variables = {"NOTES_ALTERED": "loses_the_last_of_a_split"}
+    run = run_sources(tmp_path, "notes", [f"--log-test={WRONG}", f"--log-page={page}"], variables)
+    text = page.read_text()
+    assert "Conformance of the source notes" in text
+    assert f"Failed: <code>{WRONG}</code>" in text
+    for each in ("all of a log is read", "append_many", run.report["plugin"], "The same range gives the same rows"):
+        assert each in text
 
 
 def test_the_verdict_is_none_of_conformance(meddled: SourceRun) -> None:

@@ -79,8 +79,6 @@ def conformance(
     What follows `--` goes to pytest. Exit code 0 means one of the first three; with --test that these tests ran and
     none failed, which is no verdict."""
     suite, name = _chosen(format, source)
-    if suite is _OF_SOURCES and page is not None:
-        raise ConfigError("--page is of formats alone", fix="Give --report FILE for the report of a source, in JSON.")
     for own, ours in (
         (suite.option(suite.noun), "the format" if suite is _OF_FORMATS else "--source NAME"),
         (suite.option("report"), "--report FILE"),
@@ -98,7 +96,7 @@ def conformance(
         written = _named(report or Path(folder, "report.json"), name)
         _remove(written)
         command += [f"{suite.option('report')}={written}", *(f"{suite.option('test')}={each}" for each in test or ())]
-        command += [] if page is None else [f"--lake-page={_named(page, name)}"]
+        command += [] if page is None else [f"{suite.option('page')}={_named(page, name)}"]
         # A test that hangs is told with the line that it hangs in.
         underway = Path(folder, "underway")
         command += [f"{suite.option('underway')}={underway}", "-o", f"faulthandler_timeout={_HANGS_SECONDS}"]
