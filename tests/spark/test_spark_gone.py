@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,5 +68,6 @@ def ended(
         more()
         assert process.wait(PATIENCE_SECONDS) == 1, log.read_text()
     finally:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     return log.read_text()
