@@ -44,7 +44,7 @@ def test_a_job_whose_spark_died_ends_with_what_to_do(tmp_path: Path) -> None:
     }
     stream = {"checkpoint": str(tmp_path / "checkpoint"), "trigger": {"processing-time": "1 second"}}
     document = {"source": {"rate": {"rows-per-batch": 1}}, "sink": sink, "stream": stream}
-    said = ended(tmp_path, "run", document, lambda said: "epoch=1" in said, lambda: None)
+    said = ended(tmp_path, "run", document, lambda said: "epoch=0" in said, lambda: None)
     assert "StorageError db.t: Spark is gone" in said
     assert "did not expect" not in said
 
