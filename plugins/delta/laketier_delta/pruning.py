@@ -123,6 +123,8 @@ class FilePruner:
             return None, None
         if pt.is_timestamp(high.type):
             high = pc.add(high, pa.scalar(timedelta(milliseconds=1), pa.duration("us")))
+        if pt.is_floating(low.type):  # a literal of a filter may lie between two floats of fewer bits
+            low, high = low.cast(pa.float64()), high.cast(pa.float64())
         return _as_told(low), _as_told(high)
 
 

@@ -180,3 +180,16 @@ def test_times_that_python_has_not_are_refused(array: pa.Array) -> None:
     assert partition_table(table, schema, ["day"]).num_rows == 1
     with pytest.raises(IncompatibleTable, match="a partition of day lies outside the years 1 to 9999"):
         partition_rows(table, schema, ["day"])
+
+
+@pytest.mark.parametrize("op", [Op.LT, Op.LE])
+@pytest.mark.parametrize("literal", [0.7, -0.1, 2**24 + 1], ids=str)
+def test_a_number_between_two_floats_is_above_the_one_below(op: Op, literal: float) -> None:
+    """As a float of 32 bits it is the bound itself, or the next one, and the file would be passed over."""
+    kind, below = pa.struct([("v", pa.float32())]), {0.7: 0.7, -0.1: -0.1, 2**24 + 1: 2.0**24}[literal]
+    bounds = pa.array([{"v": below}], kind)
+    nulls = pa.array([{"v": 0}], pa.struct([("v", pa.int64())]))
+    rows = pa.table({"num_records": pa.array([1], pa.int64()), "min": bounds, "max": bounds, "null_count": nulls})
+    pruner = FilePruner(rows, pa.schema([("v", pa.float32())]), [])
+    assert pruner.keep([Leaf("v", op, literal)]).to_pylist() == [True]
+    assert pruner.keep([Leaf("v", Op.EQ, literal)]).to_pylist() == [False]
