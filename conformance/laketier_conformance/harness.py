@@ -42,6 +42,8 @@ arguments) with any of these:
   that is named like one, or that is handed on to a library.
 - ``dates_by: datetime.timedelta``: how finely the storage dates files, where that is coarser than a millisecond, as in
   S3. The suite waits as long before it takes a file for older than another.
+- ``dropped_files_stay: str``: why a drop leaves a table's files in its folder, where the format's library deletes them
+  later, by a clean-up of its own.
 - ``text_options: Mapping[str, Any]``: settings by which a full-text index (`IndexKind.INVERTED`) of the format keeps
   each word of a text, in lower case and otherwise as it is, and where it stands. Without it the format's own settings
   count.
@@ -102,6 +104,7 @@ MEMBERS = (
     "foreign_tables",
     "secret_options",
     "dates_by",
+    "dropped_files_stay",
     "text_options",
     "vector_options",
     "option_sets",
@@ -165,6 +168,15 @@ class Harness:
             if not isinstance(found, timedelta | None):
                 raise TypeError(f"{found!r} is no timedelta")
             return timedelta(milliseconds=1) if found is None else found
+
+    @property
+    def dropped_files_stay(self) -> str:
+        """Empty when the author gave no reason: a drop leaves nothing then."""
+        with _blamed("dropped_files_stay"):
+            found = getattr(self._supplied, "dropped_files_stay", None) or ""
+            if not isinstance(found, str):
+                raise TypeError(f"{found!r} is no text that says why")
+            return found
 
     @property
     def text_options(self) -> Mapping[str, Any]:

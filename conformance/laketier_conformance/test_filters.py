@@ -90,6 +90,14 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
         [date(1, 1, 1), date(1582, 10, 10), date(1969, 12, 31), date(1970, 1, 1), date(9999, 12, 31)],
     ),
     "time64": (pa.time64("us"), [time(0, 0), time(0, 0, 0, 1), time(23, 59, 59, 999999)]),
+    "timestamp-s": (
+        pa.timestamp("s"),
+        [datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59), datetime(1970, 1, 1), MOMENT.replace(microsecond=0)],
+    ),
+    "timestamp-ns": (
+        pa.timestamp("ns"),
+        [datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(1970, 1, 1), MOMENT, datetime(2261, 1, 1)],
+    ),
     "timestamp-ms": (pa.timestamp("ms"), [MOMENT.replace(microsecond=us) for us in (0, 122000, 123000, 999000)]),
     "timestamp-us": (
         pa.timestamp("us"),
@@ -363,6 +371,23 @@ def test_filters_by_numbers_beyond_floats(lake: Lake, kind: pa.DataType, literal
     infinite as a float."""
     table, everything = _filled(lake, kind, [[-1e30, -1.0], [0.0, 1e30], [None], [-1e30, 1e30]])
     _filter_beyond(table, everything, literals, f"a column of type {kind}")
+
+
+def test_filters_by_numbers_between_floats(lake: Lake) -> None:
+    """Whole numbers from 2**24 on and most fractions are none of a column of 32 bits, and lie between two that are. A
+    reader that rounds them finds another row, and passes over a file whose rows are just below."""
+    table, everything = _filled(lake, pa.float32(), [[2.0**24], [0.1], [None], [2.0**24 + 2, -0.1]])
+    rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
+    for literal in (2**24 + 1, 0.1, -0.1):
+        wanted = {
+            Leaf("v", Op.EQ, literal): set[int](),
+            Leaf("v", Op.IN, (literal, 99.0)): set[int](),
+            Leaf("v", Op.LT, literal): {each for each, value in rows if value < literal},
+            Leaf("v", Op.GE, literal): {each for each, value in rows if value >= literal},
+        }
+        for leaf, ids in wanted.items():
+            found = table.read(filters=(leaf,))["id"].to_pylist()
+            expect(sorted(found), sorted(ids), f"rows of {leaf} on a column of 32 bits")
 
 
 def _filter_beyond(table: Table, everything: pa.Table, literals: list[Any], what: str) -> None:

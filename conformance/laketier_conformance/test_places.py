@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     Conflict,
     Feature,
     FeatureNotSupported,
@@ -18,12 +20,14 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
     UnknownOutcome,
+    WriteMode,
 )
 from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
 from laketier_conformance.expect import expect, goes_well, refused, told
-from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.outside import everything, left_by, local_folder, local_path, sibling, touched
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.outside import everything, files_below, left_by, local_folder, local_path, sibling, touched
 
 NO_FOLDER = "the warehouse is no local folder"
 NOTHING = {"empty": "", "blanks": "  ", "scheme": "file:"}
@@ -320,9 +324,10 @@ def test_a_warehouse_that_is_named_oddly(
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
-def test_a_table_below_another_one(table: Table, unproven: Callable[[str, str], None]) -> None:
+@pytest.mark.parametrize("has_rows", [True, False], ids=["with rows", "made a moment ago"])
+def test_a_table_below_another_one(table: Table, has_rows: bool, unproven: Callable[[str, str], None]) -> None:
     """Somebody's warehouse is inside of a table's folder. Dropping the table is refused, or leaves the other one as it
-    is."""
+    is, also where nothing but its first metadata is there yet."""
     catalog, folder = table.lake.storage.catalog(), local_folder(table.info.location)
     if folder is None or table.path.table not in folder.name:
         unproven("tables below others", "the table is in no local folder of its name")
@@ -336,7 +341,8 @@ def test_a_table_below_another_one(table: Table, unproven: Callable[[str, str], 
         return
     try:
         theirs = inner.create()
-        theirs.append(0, ids_of(5))
+        if has_rows:
+            theirs.append(0, ids_of(5))
     except LaketierError:
         catalog.drop_table(table.path)
         return
@@ -351,7 +357,10 @@ def test_a_table_below_another_one(table: Table, unproven: Callable[[str, str], 
     what = "rows of a table below one that was dropped, or refused to be"
     with goes_well(f"{what}, are read (a drop takes what is the table's out of its folder, and nothing else)"):
         ids = theirs.ids
-    expect(ids, ids_of(5), what)
+    expect(ids, ids_of(5) if has_rows else [], what)
+    with goes_well("a round of a table below one that was dropped, or refused to be"):
+        found = theirs.append(1, ids_of(6)).outcome if has_rows else theirs.append(0, ids_of(6)).outcome
+    expect(found, RoundOutcome.PUBLISHED, "a round of a table below one that was dropped, or refused to be")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -368,3 +377,25 @@ def test_a_drop_leaves_no_folder(table: Table, unproven: Callable[[str, str], No
     empty = [each for each in folders if not any(below.is_file() for below in each.rglob("*"))]
     left = sorted(str(each.relative_to(folder.parent)) for each in empty)
     expect(left, [], "empty folders that are left where a table was that nobody shared, after it was dropped")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_drop_leaves_no_file(table: Table, harness: Harness, unproven: Callable[[str, str], None]) -> None:
+    """What it was made of goes with it: rows, documents, and what tasks staged that nobody published. Else rows that
+    somebody wants gone stay on the disk, and nothing that knows them is left. A format whose library deletes them
+    later says so in its harness."""
+    table.append(0)
+    table.append(1)
+    if table.lake.declares(Feature.ADD_COLUMN):
+        table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
+    if table.lake.declares(Feature.OVERWRITE):
+        table.round(token(2), [ids_of(2)], WriteMode.OVERWRITE)
+    table.staged(ids_of(3))
+    folder = local_folder(table.info.location)
+    table.lake.storage.catalog().drop_table(table.path)
+    if harness.dropped_files_stay or folder is None or table.path.table not in folder.name:
+        why = harness.dropped_files_stay or "the table is in no local folder of its name"
+        unproven("files after drops", why)
+        return
+    left = sorted(str(path.relative_to(folder.parent)) for path in files_below(folder))
+    expect(left, [], "files that are left where a table was that nobody shared, after it was dropped")

@@ -92,6 +92,9 @@ def test_a_task_of_many_small_files_or_groups(lake: Lake, small: str) -> None:
     doing = f"one task of 910 rows, with the options {dict(options)}"
     result = table.stage_arrow(rows)
     expect(sum(file.rows for file in result.files), 910, f"rows of the files of {doing}")
+    if small == "files" and options:
+        most = max(file.rows for file in result.files)
+        assert most <= 300 + 2 * 70, f"a file ends about where the options of {doing} say: found one of {most} rows"
     if len(result.files) > 1:
         again, committer = table.stage_arrow(rows), table.committer()
         committer.discard([dataclasses.replace(again, files=again.files[-1:])])

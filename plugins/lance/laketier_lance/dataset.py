@@ -176,7 +176,7 @@ def create_dataset(location: str, schema: pa.Schema, file_version: str, storage:
 def _default_file_version() -> str:
     import lance
 
-    return str(lance.write_dataset(pa.table({"a": pa.array([], pa.int8())}), "memory://empty").data_storage_version)
+    return str(lance.write_dataset(pa.table({}), "memory://empty").data_storage_version)
 
 
 def _empty_fragment(location: str, schema: pa.Schema, version: str, storage: Mapping[str, str]) -> FragmentMetadata:

@@ -107,12 +107,13 @@ def _timestamp(value: Any, kind: pa.DataType) -> str | None:
 
 
 def _decimal(value: Any, kind: pa.DataType) -> str | None:
-    if type(value) is not Decimal or not value.is_finite() or not pt.is_decimal128(kind):
+    if type(value) is not Decimal or not pt.is_decimal128(kind):
         return None
     return f"arrow_cast('{value:f}', 'Decimal128({kind.precision}, {kind.scale})')" if _fits(value, kind) else None
 
 
 def _fits(value: Decimal, kind: pa.DataType) -> bool:
+    """No decimal of Arrow's is infinite, or no number."""
     try:
         pa.scalar(value, kind)
     except pa.ArrowInvalid:

@@ -9,7 +9,7 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_places.py::test_a_table_below_another_one"
+CAUGHT_BY = "test_places.py::test_a_table_below_another_one[with rows]"
 SAYS = "rows of a table below one that was dropped, or refused to be"
 
 

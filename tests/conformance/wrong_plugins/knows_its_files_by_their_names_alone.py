@@ -12,7 +12,7 @@ from feather_lake.plugin import NAMES, FeatherTable
 from laketier import spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_orphans.py::test_a_table_within_its_folders_stays"
+CAUGHT_BY = "test_orphans.py::test_a_table_within_its_folders_stays[with rows]"
 SAYS = "rows of a table below one whose orphans were collected, or refused to be, are read"
 
 

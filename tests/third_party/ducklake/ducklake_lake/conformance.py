@@ -13,6 +13,7 @@ class Harness:
     """DuckLake's own maintenance."""
 
     engine_modules: tuple[str, ...] = ("duckdb", "duckdb_extension_ducklake", "duckdb_extension_sqlite_scanner")
+    dropped_files_stay = "DuckLake deletes them once the snapshots that have them expired, and it is told to clean up"
 
     def expire(self, storage: spi.LakeStorage, table: spi.TableInfo) -> None:
         with storage._lake.open() as session:
