@@ -30,7 +30,7 @@ from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance import apart
 from laketier_conformance.expect import NotShown, expect, of_rows, refused, told
 from laketier_conformance.foreign_tables import READ, ForeignTable
-from laketier_conformance.lake import QUICK, Table, finished, read_plan, token
+from laketier_conformance.lake import QUICK, Table, finished, read_plan, read_split, token
 from laketier_conformance.oracle import rows_for
 from laketier_conformance.outside import local_folder
 
@@ -195,7 +195,7 @@ def reads(foreign: Foreign) -> None:
         same(found, expected.select(columns), f"{foreign}: rows that are read in the columns {columns}")
     source = table.source
     plan = source.plan(ScanRequest(columns=()))
-    count = sum(batch.num_rows for split in plan.splits for batch in source.read(split, plan.schema))
+    count = sum(batch.num_rows for split in plan.splits for batch in read_split(source, split, plan.schema))
     expect(count, expected.num_rows, f"{foreign}: the number of rows that are read without a column")
     few = table.read(limit=1)
     expect(few.num_rows, min(1, expected.num_rows), f"{foreign}: the number of rows, with a limit of one")
@@ -235,7 +235,7 @@ def _splits(foreign: Foreign) -> None:
     plan = source.plan(ScanRequest())
     on_a_disk = local_folder(foreign.table.lake.location) is not None
     for split in plan.splits:
-        rows = pa.Table.from_batches(source.read(split, plan.schema), plan.schema)
+        rows = pa.Table.from_batches(read_split(source, split, plan.schema), plan.schema)
         if split.rows is not None:
             expect(rows.num_rows, split.rows, f"{foreign}: the number of rows of split {split.index}")
         if split.plain_parquet is not None and on_a_disk:

@@ -24,6 +24,7 @@ from laketier.spi import (
     LakeFeed,
     LakeHistory,
     LakeSource,
+    LakeSplit,
     LakeStorage,
     LakeStorageConfig,
     LakeStoragePlugin,
@@ -302,7 +303,7 @@ class SharedTable(Table):
 
 def read_plan(source: LakeSource, plan: ScanPlan, most: int = MOST_BATCHES) -> pa.Table:
     """What the splits of a plan hold, in their order. ``most`` batches of a split: a cursor may give a row in each."""
-    batches = [rows for split in plan.splits for rows in _ending(source.read(split, plan.schema), most)]
+    batches = [rows for split in plan.splits for rows in read_split(source, split, plan.schema, most)]
     for rows in batches:
         assert rows.schema.equals(plan.schema), (
             "a batch that `LakeSource.read` gives has the schema that it was asked for: expected the columns "
@@ -311,8 +312,11 @@ def read_plan(source: LakeSource, plan: ScanPlan, most: int = MOST_BATCHES) -> p
     return pa.Table.from_batches(batches, schema=plan.schema)
 
 
-def _ending(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
-    for number, rows in enumerate(batches):
+def read_split(
+    source: LakeSource, split: LakeSplit, schema: pa.Schema, most: int = MOST_BATCHES
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a split, one after the other. A reader that never ends fails the test, and does not hold it up."""
+    for number, rows in enumerate(source.read(split, schema)):
         assert number < most, (
             f"a split is read to its end: expected {most} batches at most, as its table has fewer rows, and more "
             f"came, the last one of {rows.num_rows} rows. What follows a page is looked for behind it, with each filter"

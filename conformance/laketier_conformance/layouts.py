@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from laketier.kit.partition import partition_text
 from laketier.spi import LakeSource, ScanPlan
+from laketier_conformance.lake import read_split
 
 DAY = datetime(2026, 11, 21, 8, 30, 0, 1)
 KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -41,7 +42,7 @@ def rows_by(kind: pa.DataType, values: list[Any]) -> pa.RecordBatch:
 def spelled_as_they_are(source: LakeSource, plan: ScanPlan) -> None:
     """A split may be told apart by its partition without being read."""
     for split in plan.splits:
-        keys = {value for rows in source.read(split, plan.schema) for value in rows["key"].to_pylist()}
+        keys = {value for rows in read_split(source, split, plan.schema) for value in rows["key"].to_pylist()}
         spelled = {partition_text(key) for key in keys}
         told = dict(split.partition)
         assert "key" not in told or spelled <= {told["key"]}, (

@@ -28,7 +28,7 @@ from laketier.spi import (
 from laketier_conformance.altered import LARGE, NARROW, RENAME, SMALL, WIDE, WIDEN
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.keyed import Keyed
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, read_split, token
 from laketier_conformance.seen import ids_at
 
 EPOCHS = 4
@@ -155,7 +155,7 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table) -> None:
         for index, split in enumerate(plan.splits):
             expect(split.index, index, "the index of a split of changes")
             travelled: LakeSplit = unpack(source.split_serializer, pack(source.split_serializer, split))
-            batches = list(table.source.read(travelled, schema))
+            batches = list(read_split(table.source, travelled, schema))
             assert all(rows.schema.names == names for rows in batches), (
                 "columns of a batch that was read by some columns"
             )

@@ -27,7 +27,7 @@ from laketier_conformance import foreign
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import Keyed
-from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, read_split, token
 from laketier_conformance.short_lives import one_of_each
 
 Unproven = Callable[[str, str], None]
@@ -237,7 +237,7 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harne
     for names in ([CHANGE_TYPE, "id"], ["value"], []):
         schema = pa.schema([plan.schema.field(name) for name in names])
         travelled = [unpack(source.split_serializer, pack(source.split_serializer, split)) for split in plan.splits]
-        batches = [rows for split in travelled for rows in table.source.read(split, schema)]
+        batches = [rows for split in travelled for rows in read_split(table.source, split, schema)]
         assert all(rows.schema.equals(schema) for rows in batches), (
             f"batches of a feed have the columns that were asked for, {names}"
         )

@@ -32,7 +32,7 @@ from laketier.spi import (
     UnsupportedType,
 )
 from laketier_conformance.expect import expect, goes_well, told
-from laketier_conformance.lake import Lake, Table, token
+from laketier_conformance.lake import Lake, Table, read_split, token
 from laketier_conformance.layouts import DAY, FUNCTIONS, KEYS, REFUSABLE, SPELLED, rows_by, spelled_as_they_are
 from laketier_conformance.oracle import compare
 
@@ -266,7 +266,7 @@ def test_a_split_has_one_value_of_a_transform(lake: Lake, name: str) -> None:
     for split in plan.splits:
         if field.name not in dict(split.partition):
             continue
-        keys = [key for part in source.read(split, plan.schema) for key in part["key"].to_pylist()]
+        keys = [key for part in read_split(source, split, plan.schema) for key in part["key"].to_pylist()]
         lies_in = {None if key is None else transformed(key) for key in keys}
         text = dict(split.partition)[field.name]
         assert len(lies_in) == 1, f"{keys} lie in one split, whose {field} is told as {text!r}: expected one value"
@@ -348,7 +348,7 @@ def _bucketed(
     plan = source.plan(ScanRequest())
     found = set()
     for split in plan.splits:
-        for part in source.read(split, plan.schema):
+        for part in read_split(source, split, plan.schema):
             expect(set(assigner.assign(part).to_pylist()), {split.bucket}, "the buckets that rows of a split belong to")
             found.add(split.bucket)
     if whole:

@@ -16,7 +16,7 @@ from laketier_conformance.expect import expect
 from laketier_conformance.expect import told as told_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.keyed import Keyed
-from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
+from laketier_conformance.lake import Lake, Table, ids_of, read_plan, read_split, token
 from laketier_conformance.outside import contents, local_folder, restore
 
 Unproven = Callable[[str, str], None]
@@ -68,7 +68,7 @@ class _Life:
         source = self.table.source
         plan = source.plan(ScanRequest(columns=("id",)))
         try:
-            read = [pa.Table.from_batches(source.read(split, plan.schema), plan.schema) for split in plan.splits]
+            read = [pa.Table.from_batches(read_split(source, split, plan.schema), plan.schema) for split in plan.splits]
         except Exception as error:  # noqa: BLE001 - reported
             pytest.fail(f"a table is read after {told}: found {told_of(error)}")
         parts = [rows["id"].to_pylist() for rows in read]

@@ -16,7 +16,7 @@ from laketier.spi import AddColumn, Feature, ScanRequest
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, overtaken
+from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, overtaken, read_split
 
 Take = Callable[[int], list[Child]]
 PROCESSES = 3
@@ -110,7 +110,7 @@ def test_a_round_while_its_process_reads(table: Table) -> None:
     table.append(0)
     source = table.source
     plan = source.plan(ScanRequest(columns=("id",)))
-    batches = (batch for split in plan.splits for batch in source.read(split, plan.schema))
+    batches = (batch for split in plan.splits for batch in read_split(source, split, plan.schema))
     found = list(islice(batches, 1))
     expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of a round beside a reader of its process")
     expect(table.append(1).outcome, RoundOutcome.ALREADY_THERE, "the outcome of its replay beside that reader")

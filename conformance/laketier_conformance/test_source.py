@@ -40,6 +40,7 @@ from laketier_conformance.lake import (
     ids_of,
     name_of,
     read_plan,
+    read_split,
     tick,
     token,
 )
@@ -100,7 +101,7 @@ def test_no_columns_still_count(filled: Table) -> None:
     plan = source.plan(ScanRequest(columns=()))
     expect(plan.schema.names, [], "the columns of a plan without any")
     expect(
-        sum(rows.num_rows for split in plan.splits for rows in source.read(split, plan.schema)),
+        sum(rows.num_rows for split in plan.splits for rows in read_split(source, split, plan.schema)),
         len(ALL),
         "the number of rows of a scan without columns",
     )
@@ -111,7 +112,7 @@ def test_rows_of_splits_are_right_where_they_are_told(filled: Table) -> None:
     plan = source.plan(ScanRequest())
     expect([split.index for split in plan.splits], list(range(len(plan.splits))), "the indexes of the splits")
     for split in plan.splits:
-        count = sum(rows.num_rows for rows in source.read(split, plan.schema))
+        count = sum(rows.num_rows for rows in read_split(source, split, plan.schema))
         assert split.rows is None or split.rows == count, (
             f"the rows that a split tells, {split.rows}, are those that it has, {count}"
         )
@@ -294,7 +295,7 @@ def test_filters_on_columns_that_are_not_read(filled: Table) -> None:
                 expect(tuple(plan.schema.names), asked, f"the columns of a plan with the filter {name!r}")
             if not plan.remaining:
                 schema = pa.schema([plan.schema.field(column) for column in columns])
-                rows = sum(rows.num_rows for split in plan.splits for rows in source.read(split, schema))
+                rows = sum(rows.num_rows for split in plan.splits for rows in read_split(source, split, schema))
                 sentence = f"the number of rows of the filter {name!r}, which the plan took, read by columns {columns}"
                 expect(rows, expected.num_rows, sentence)
 
@@ -440,7 +441,7 @@ def test_plain_parquet_holds_exactly_the_split(lake: Lake) -> None:
             if split.plain_parquet is not None:
                 content = apart.read(split.plain_parquet.removeprefix("file://"))
                 whole = pq.ParquetFile(pa.BufferReader(content)).read()
-                through = pa.Table.from_batches(list(source.read(split, plan.schema)), schema=plan.schema)
+                through = pa.Table.from_batches(list(read_split(source, split, plan.schema)), schema=plan.schema)
                 assert set(whole.column_names) >= set(through.column_names), (
                     "the plain Parquet file has all columns of its split"
                 )
