@@ -37,16 +37,20 @@ _names = itertools.count()
 Change = Callable[[int], int]
 
 
-def foreign_commits(table: Table, numbers: range, rows: Mapping[int, int] = MappingProxyType({})) -> None:
-    """Empty epochs of three other pipelines, and a batch of none after every ninth: the cheapest that there are. Those
-    whose number ``rows`` has are of one row, which has that id."""
+def foreign_commits(
+    table: Table, numbers: range, rows: Mapping[int, int] = MappingProxyType({}), pipelines: int = 3
+) -> None:
+    """Empty epochs of other pipelines, and a batch of none after every ninth: the cheapest that there are. Those whose
+    number ``rows`` has are of one row, which has that id."""
     factory = table.factory
     for number in numbers:
         commit = new_attempt_id()
         messages = [table.stage([rows[number]], factory=factory)] if number in rows else []
         staged: list[WriteResult] = [unpack(factory.write_result_serializer, message) for message in messages]
         committer = factory.create_committer(CommitterInitContext(commit_id=commit))
-        mark = None if number % 10 == 9 else Watermark(token(number // 3, f"other {number % 3}"), commit)
+        mark = (
+            None if number % 10 == 9 else Watermark(token(number // pipelines, f"other {number % pipelines}"), commit)
+        )
         committer.publish(committer.open(), staged, mark)
         committer.close()
 

@@ -90,6 +90,7 @@ def test_row(table: Table, row: Row) -> None:
             "run": " Ru\u0308n/" + "Y" * 300 + " ",
             "epoch": 0,
             "content": "C\n" + "\u65e5" * 300 + "\t'",
+            "source": SourceRange(" a", "b\t"),
         },
         {
             "pipeline": "p",
@@ -106,7 +107,13 @@ def test_row(table: Table, row: Row) -> None:
             "content": "a-b:c",
             "source": SourceRange("2026-11-21", "a..b:c;d,e|f/g_h=i"),
         },
-        {"pipeline": "p", "run": "r", "epoch": 2**31, "source": SourceRange("", '{"0": [1, 2]}' * 20_000)},
+        {
+            "pipeline": "p",
+            "run": "r",
+            "epoch": 2**31,
+            "content": "",
+            "source": SourceRange("", '{"0": [1, 2]}' * 20_000),
+        },
         {"pipeline": "p", "run": "r", "epoch": 0, "source": SourceRange("{}", '{"table":7}', "2026-11-29 a/b=c")},
     ],
     ids=["plain", "unicode", "content", "range", "odd", "numbers", "separators", "long", "stamp"],
@@ -114,7 +121,7 @@ def test_row(table: Table, row: Row) -> None:
 def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) -> None:
     """All of it, by the one who published it and by the others; and the snapshot that carried it."""
     commit = new_attempt_id()
-    given = Watermark(token(**fields), commit, rows=5, committed_at=1_234_567_890_123)
+    given = Watermark(token(**fields), commit, rows=2**31 + 5, committed_at=1_234_567_890_123)
     committer = table.committer(commit_id=commit)
     result = committer.publish(committer.open(), [table.staged(ids_of(0))], given)
     committer.close()

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    COLLECTOR,
     AddColumn,
     Conflict,
     Feature,
@@ -93,6 +94,24 @@ def test_a_batch_and_a_stale_pipeline(table: Table) -> None:
     mark = table.watermark()
     assert mark is not None, "a pipeline has a watermark beside a batch"
     expect(mark.token.epoch, 1, "the epoch of the watermark beside a batch")
+
+
+@pytest.mark.parametrize("rival", [_rows, _nothing], ids=["rows", "empty"])
+@pytest.mark.parametrize("pipeline", ["other", COLLECTOR], ids=["pipeline", "collection"])
+def test_a_state_that_another_pipeline_made_stale(table: Table, rival: Results, pipeline: str) -> None:
+    """The driver's own pipeline stands where it stood, and the table does not: it decides anew. A collection of orphans
+    tells with its watermark which attempts it takes the files of, and deletes them then."""
+    table.append(0)
+    late, other = table.committer(), table.committer()
+    state, theirs = late.open(), other.open()
+    other.publish(theirs, rival(table), Watermark(token(0, pipeline), "c"))
+    other.close()
+    before = table.ids
+    told = "an epoch of rows is published against a state that another pipeline made stale"
+    with refused(Conflict, told):
+        late.publish(state, [table.staged(ids_of(2))], Watermark(token(1), "late"))
+    late.close()
+    expect(table.ids, before, f"rows after {told}")
 
 
 def test_other_pipelines_cost_another_loop_only(table: Table) -> None:

@@ -43,6 +43,8 @@ from laketier_conformance.lake import SCHEMA, Lake, Table, read_plan, token
 from laketier_conformance.odd_rows import UNPRESSED
 
 pytestmark = pytest.mark.needs(Feature.UPSERT)
+TASKS = 60
+"""Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50."""
 
 
 @pytest.fixture
@@ -163,6 +165,22 @@ def test_many_epochs(keyed: Keyed) -> None:
         keyed.round(epoch, keyed.staged({1: f"a{epoch}", 2: "b"}, keyed.files(1)))
     expect(keyed.rows, {1: "a39", 2: "b", 3: "c"}, "rows after 39 epochs that replaced a file")
     expect(len(keyed.splits()), 2, "the number of splits after 39 epochs that replaced a file")
+
+
+def test_many_small_files_of_keys(keyed: Keyed) -> None:
+    """Where a commit also writes small files of earlier ones as fewer, those that it replaces are none of them."""
+    keys = range(100, 100 + TASKS)
+    keyed.round(1, *(keyed.staged({key: "old"}) for key in keys))
+    changed = {*keys[:: TASKS // 4]}
+    results = [
+        keyed.staged({key: "new" if key in changed else keyed.rows[key] for key in found}, split.files)
+        for split, found in keyed.splits()
+        if found & changed
+    ]
+    keyed.round(2, *results)
+    expected = {1: "a", 2: "b", 3: "c", **{key: "new" if key in changed else "old" for key in keys}}
+    what = f"rows of {TASKS} tasks of a key each, after a round that replaces the files of {len(changed)} of these"
+    expect(keyed.rows, expected, what)
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL)
@@ -365,6 +383,20 @@ def test_of_two_drivers_one_wins(keyed: Keyed) -> None:
     mark = keyed.table.watermark()
     assert mark is not None, "a pipeline has a watermark after two drivers raced"
     expect(mark.commit_id, "first", "the commit in the watermark: that of the driver that won")
+
+
+@pytest.mark.parametrize("rows", [{9: "lost", 2: "b"}, {9: "lost"}], ids=["replaced", "new"])
+def test_of_two_pipelines_one_brings_a_new_key(keyed: Keyed, rows: Rows) -> None:
+    """Both saw a table without it. Where the second one replaces no file, it collides with none, and would bring the
+    key a second time."""
+    late = keyed.table.committer(mode=UPSERT)
+    state = late.open()
+    ours = keyed.staged({**keyed.beside(2), **rows}, keyed.files(2)) if 2 in rows else keyed.staged(rows)
+    keyed.round(0, keyed.staged({9: "i"}), pipeline="other")
+    with refused(Conflict, "an upsert brings a key, against a state from before another pipeline brought it"):
+        late.publish(state, [ours], Watermark(token(1), "late"))
+    late.close()
+    expect(keyed.rows, {1: "a", 2: "b", 3: "c", 9: "i"}, "rows after the second of two upserts of one new key")
 
 
 @pytest.mark.parametrize("rival", [WriteMode.APPEND, UPSERT], ids=["append", "upsert"])
