@@ -136,7 +136,7 @@ RULES = (
         "writer",
         "A writer takes rows by column name, refuses what does not fit, and leaves nothing behind after an abort.",
         _WRITER,
-        ("test_writer.py", "test_values.py"),
+        ("test_writer.py", "test_values.py", "test_large_values.py"),
     ),
     Rule(
         "unstorable-rows",
