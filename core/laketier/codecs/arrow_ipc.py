@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.codecs.arrow_sizes import expanded_bytes
-from laketier.codecs.bounds import BLOCK_BYTES, DECIMAL_SCALE, EXPANSION, SCHEMA_BYTES, SCHEMA_DEPTH, ZERO_SIZE_ROWS
+from laketier.codecs.bounds import (
+    BLOCK_BYTES,
+    DECIMAL_SCALE,
+    EXPANSION,
+    MIB,
+    SCHEMA_BYTES,
+    SCHEMA_DEPTH,
+    ZERO_SIZE_ROWS,
+)
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.flatbuffer import Table
 
@@ -70,6 +78,16 @@ class CheckedMessages:
         taken, rest = (data, b"") if size < 0 else (data[:size], data[size:])
         self._ready = [rest] if rest else []
         return taken
+
+    def refuse_more(self) -> None:
+        """Raise `BadValue` where anything but zeros follows the mark of the end: Arrow reads one stream, and whatever
+        lies behind it, as the next of some that were joined, would be lost."""
+        while rest := self._take(min(MIB, self._left)):
+            if rest.strip(b"\0"):
+                more = self._left + len(rest)
+                raise BadValue(
+                    f"{more:,} bytes follow the mark of its end, as where several were joined; land each alone"
+                )
 
     def _message(self) -> list[bytes]:
         begins = self._size - self._left
@@ -182,6 +200,7 @@ def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = 
                 if sum(map(expanded_bytes, part.columns)) > max(allowed, 4 * batch.get_total_buffer_size()):
                     raise BadValue("its rows expand beyond bounds")
                 yield part
+    messages.refuse_more()
     if span.batches is not None and span.batches != count:
         raise BadValue(f"its footer tells of {span.batches} batches, and it has {count}")
     there = [each._replace(begins=span.start + each.begins) for each in messages.blocks]

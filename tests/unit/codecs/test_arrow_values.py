@@ -193,6 +193,19 @@ def test_a_file_that_is_cut_off_is_refused(lost: int) -> None:
         list(ipc_file(io.BytesIO(data), len(data)))
 
 
+@pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_what_was_joined_to_another_is_refused(new: Any) -> None:
+    """Arrow reads the first alone, and the rows of the others would be lost without a word."""
+    data = ipc(pa.table({"v": [1]}), new)
+    with pytest.raises(BadValue, match="bytes follow the mark of its end, as where several were joined"):
+        list(ipc_file(io.BytesIO(2 * data), 2 * len(data)))
+
+
+def test_zeros_behind_a_stream_are_no_other_one() -> None:
+    data = ipc(pa.table({"v": [1]}), pa.ipc.new_stream) + b"\0" * 56
+    assert [batch.num_rows for batch in ipc_file(io.BytesIO(data), len(data))] == [1]
+
+
 def test_a_file_without_a_mark_of_its_end_has_a_footer_that_tells_it() -> None:
     data = ipc(pa.table({"v": [1]}), pa.ipc.new_file)
     length = struct.unpack("<i", data[-10:-6])[0]
