@@ -23,6 +23,10 @@ _RESERVED = {
     "enable.auto.commit": "Offsets are kept in the lake, with the rows.",
     "enable.auto.offset.store": "Offsets are kept in the lake, with the rows.",
     "enable.partition.eof": "It is how the end of a range is found.",
+    "default.topic.config": "Give its keys themselves, as client.<key>.",
+    "oauth_cb": "It takes a function, and options are text: set client.sasl.oauthbearer.method to oidc.",
+    "stats_cb": "It takes a function, and options are text.",
+    "throttle_cb": "It takes a function, and options are text.",
 }
 # Their values are words of librdkafka or places, and an error that hides them says nothing.
 _PUBLIC = re.compile(
@@ -70,6 +74,8 @@ class Connection:
         return {
             # The broker answers "nothing more" after this long: the end of a log is found that much later.
             "fetch.wait.max.ms": "50",
+            # librdkafka's own default is to believe what a broker's disk or the network made of a batch.
+            "check.crcs": "true",
             "group.id": "laketier",  # librdkafka wants one; it is never joined, and nothing is committed
             **self.settings(),
             "enable.auto.commit": False,
@@ -163,6 +169,13 @@ def refusal(connection: Connection, error: Any, doing: str, where: str | None, r
             where=where,
             why=connection.redact(error.str()),
             fix="The keys below client. are librdkafka's; its CONFIGURATION.md lists them.",
+        )
+    if code == client_errors.BAD_MSG:
+        return StorageError(
+            f"what Kafka sent is damaged, as {doing}",
+            where=where,
+            why=why,
+            fix="Run it again. If it stays so, a broker's disk has it so: make that replica anew from another one.",
         )
     fix = "Check bootstrap-servers, that this machine reaches the brokers, and whether they want TLS."
     if code in (client_errors.AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED) or "SASL" in why or "SSL" in why:

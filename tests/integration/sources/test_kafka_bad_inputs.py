@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 import pickle
 import socket
+import struct
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from kafka_logs import json_options, source_at
+from kafka_logs import json_options, produce, read, source_at
 from laketier.registry import load_source, open_log_source
 from laketier.spi import ConfigError, LaketierError, PluginBroken, StorageError, TableNotFound
 from laketier_kafka.mock_broker import KafkaBroker
@@ -35,6 +39,10 @@ def said(error: pytest.ExceptionInfo[Any]) -> str:
         ({"client.ssl.key.pem": "hunter2", "client.security.protocol": "SSL"}, r"ssl\.key\.pem failed: not in PEM"),
         ({"client.sasl.password": "hunter2", "client.acks": "hunter2"}, r"for configuration property"),
         ({"client.auto.offset.reset": "latest"}, r"client\.auto\.offset\.reset is not for users to set"),
+        (
+            {"client.oauth_cb": "module:function"},
+            r"client\.oauth_cb is not for users to set.*sasl\.oauthbearer\.method",
+        ),
         ({"bootstrap.servers": "x"}, r"unknown key 'options\.bootstrap\.servers'.*bootstrap-servers"),
     ],
 )
@@ -57,6 +65,42 @@ def test_a_port_with_nobody_behind() -> None:
     source = source_at(f"127.0.0.1:{port}", **QUICK)
     with pytest.raises(StorageError, match=r"t: Kafka did not answer while looking for a topic.*refused"):
         source.open("t", {"value-format": "raw"})
+
+
+@contextmanager
+def altering(bootstrap: str, old: bytes, new: bytes) -> Iterator[str]:
+    """The address of a way to the broker on which ``old`` becomes ``new``, and the broker's own port the way's."""
+    host, port = bootstrap.split(":")
+
+    def pass_on(source: socket.socket, target: socket.socket, changes: Mapping[bytes, bytes]) -> None:
+        with source, target, suppress(OSError):
+            while data := source.recv(65_536):
+                for wanted, instead in changes.items():
+                    data = data.replace(wanted, instead)
+                target.sendall(data)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = way.accept()
+                server = socket.create_connection((host, int(port)))
+                Thread(target=pass_on, args=(client, server, {}), daemon=True).start()
+                Thread(target=pass_on, args=(server, client, changes), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as way:
+        changes = {struct.pack(">i", int(port)): struct.pack(">i", way.getsockname()[1]), old: new}
+        Thread(target=accept, daemon=True).start()
+        yield f"127.0.0.1:{way.getsockname()[1]}"
+
+
+def test_a_batch_that_is_damaged_on_its_way_is_no_other_record(broker: KafkaBroker) -> None:
+    """librdkafka looks at checksums only where it is told to."""
+    broker.create_topic("damaged")
+    produce(broker.bootstrap, "damaged", [b'{"price": 100}'])
+    with altering(broker.bootstrap, b'"price": 100', b'"price": 900') as address:
+        log = source_at(address).open("damaged", json_options(price="int64"))
+        with pytest.raises(StorageError, match=r"what Kafka sent is damaged.*failed CRC32C check.*Run it again"):
+            read(log)
 
 
 def test_a_broker_that_wants_other_words(broker: KafkaBroker, caplog: pytest.LogCaptureFixture) -> None:
