@@ -50,6 +50,22 @@ def to_expression(predicate: Predicate, schema: Schema) -> BooleanExpression | N
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
+def renamed(predicate: Predicate, schema: Schema, other: Schema) -> Predicate | None:
+    """The predicate on columns of ``schema`` by the names that these have in ``other``; None where it has not all."""
+    names = {field.field_id: field.name for field in other.fields}
+    match predicate:
+        case And(children=children) | Or(children=children):
+            there = [it for child in children if (it := renamed(child, schema, other)) is not None]
+            return type(predicate)(tuple(there)) if len(there) == len(children) else None
+        case Not(child=child):
+            inner = renamed(child, schema, other)
+            return None if inner is None else Not(inner)
+        case Leaf(column=column, op=op, value=value):
+            field_id = next(field.field_id for field in schema.fields if field.name == column)
+            return Leaf(names[field_id], op, value) if field_id in names else None
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
 def is_positive(predicate: Predicate) -> bool:
     """Whether a null in any column it reads can't make it true in Iceberg's logic but not in SQL's."""
     match predicate:

@@ -24,7 +24,7 @@ from laketier.spi import (
 )
 from laketier_iceberg.committer import IcebergState
 from laketier_iceberg.connection import CatalogSettings
-from laketier_iceberg.filters import is_exact, is_positive, to_expression
+from laketier_iceberg.filters import is_exact, is_positive, renamed, to_expression
 from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.loading import load
 from laketier_iceberg.manifests import naming_damaged_manifests
@@ -101,10 +101,15 @@ def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | Non
 
 
 def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema) -> tuple[list[FileScanTask], bool]:
-    """The files to read, and whether they are those alone that the filters leave."""
-    expressions = [e for predicate in request.filters if (e := to_expression(predicate, schema)) is not None]
+    """The files to read, and whether they are those alone that the filters leave. pyiceberg takes the names of filters
+    for today's, also where a snapshot of ``schema`` has its own."""
+    today = table.schema()
+    told = [renamed(predicate, schema, today) for predicate in request.filters]
+    known = [predicate for predicate in told if predicate is not None]
+    expressions = [e for predicate in known if (e := to_expression(predicate, today)) is not None]
     try:
         tasks, filtered = _files(table, snapshot_id, expressions)
+        filtered = filtered and len(known) == len(told)
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise

@@ -20,8 +20,11 @@ from laketier.spi import (
     CorruptTable,
     FeatureNotSupported,
     Leaf,
+    Not,
     Op,
+    Or,
     PartitionField,
+    Predicate,
     RenameColumn,
     ScanRequest,
     SnapshotNotFound,
@@ -30,6 +33,8 @@ from laketier.spi import (
     pack,
     unpack,
 )
+from laketier.tables.scan import scan
+from laketier_iceberg.filters import renamed
 from laketier_iceberg.foreign_deletes import add_deletes
 from laketier_iceberg.harness import IcebergHarness
 
@@ -114,6 +119,32 @@ def test_time_travel_by_snapshot_and_by_moment_with_the_schema_of_then(events: A
             _plan(events, **request)
     with pytest.raises(ConfigError):
         _plan(events, snapshot_id=first, as_of=then)
+
+
+def test_filters_on_an_older_snapshot_mean_the_columns_of_then(make: Any) -> None:
+    """For pyiceberg a name is that of today's column, and skips files by what these say of another one."""
+    columns = pa.schema([(name, pa.int64()) for name in ("id", "a", "b", "c")])
+    table = make(columns)
+    first = table.round(None, pa.RecordBatch.from_pylist([{"id": 1, "a": 1, "b": 100, "c": 5}], columns)).snapshot_id
+    for old, new in (("a", "x"), ("b", "a"), ("x", "b")):
+        with table.table().update_schema() as update:
+            update.rename_column(old, new)
+    with table.table().update_schema() as update:
+        update.delete_column("c")
+    table.table().append(pa.table({"id": [2], "b": [7], "a": [7]}))
+
+    def found(predicate: Predicate) -> list[int]:
+        source = table.storage.source(table.info)
+        _, batches = scan(source, ScanRequest(snapshot_id=first, filters=(predicate,)))
+        return [row for batch in batches for row in batch["id"].to_pylist()]
+
+    for name, value in (("a", 1), ("b", 100), ("c", 5)):
+        for leaf in (Leaf(name, Op.EQ, value), Leaf(name, Op.IN, (value,)), Not(Leaf(name, Op.GT, value))):
+            assert found(leaf) == [1], leaf
+        assert found(Leaf(name, Op.EQ, 7)) == []
+    assert found(And((Leaf("a", Op.EQ, 1), Or((Leaf("c", Op.EQ, 5), Leaf("b", Op.EQ, 7)))))) == [1]
+    with pytest.raises(TypeError, match="not a predicate"):
+        renamed("x", table.table().schema(), table.table().schema())  # type: ignore[arg-type]
 
 
 def test_plain_parquet_is_what_duckdb_reads_alike_and_evolved_files_are_not(events: Any) -> None:
