@@ -77,7 +77,8 @@ class IcebergSource(LakeSource):
 
 
 def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | None, Schema]:
-    """The snapshot to read, and the schema to read it with: today's for today's, its own for an older one."""
+    """The snapshot to read, and the schema to read it with: today's for today's, its own for an older one. Today's by
+    its id too: who asks for it has looked at the table, as a union read does, and columns change without a snapshot."""
     metadata = table.metadata
     if request.snapshot_id is None and request.as_of is None:
         current = metadata.current_snapshot()
@@ -96,6 +97,9 @@ def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | Non
             why="it never existed or has expired",
             fix="Run `laketier history` to list the snapshots.",
         )
+    current = metadata.current_snapshot()
+    if request.snapshot_id is not None and current is not None and current.snapshot_id == snapshot.snapshot_id:
+        return snapshot.snapshot_id, table.schema()
     own = next((s for s in metadata.schemas if s.schema_id == snapshot.schema_id), table.schema())
     return snapshot.snapshot_id, own
 

@@ -121,6 +121,18 @@ def test_time_travel_by_snapshot_and_by_moment_with_the_schema_of_then(events: A
         _plan(events, snapshot_id=first, as_of=then)
 
 
+def test_the_newest_snapshot_by_its_id_has_the_columns_of_today(events: Any) -> None:
+    """A union read asks for it so, after a column came or was renamed and nobody has written since."""
+    newest = events.round(events.token(0), events.batch(0, 2)).snapshot_id
+    with events.table().update_schema() as update:
+        update.rename_column("s", "t")
+    columns = ("t", "id")
+    assert events.read(snapshot_id=newest, columns=columns).to_pylist() == [{"t": "v0", "id": 0}, {"t": "v1", "id": 1}]
+    assert events.read(snapshot_id=newest, filters=(Leaf("t", Op.EQ, "v1"),)).column_names == ["id", "t"]
+    events.table().append(pa.table({"id": [2], "t": ["v2"]}))
+    assert events.read(snapshot_id=newest).column_names == ["id", "s"]
+
+
 def test_filters_on_an_older_snapshot_mean_the_columns_of_then(make: Any) -> None:
     """For pyiceberg a name is that of today's column, and skips files by what these say of another one."""
     columns = pa.schema([(name, pa.int64()) for name in ("id", "a", "b", "c")])
