@@ -210,16 +210,15 @@ class LakeHarness(SourceHarness):
     lake_format: ClassVar[str | None] = None
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
-        "append_bad": "a lake table holds rows alone",
-        "append_several": "a lake table holds rows alone",
         "append_open": "a commit is there as a whole",
         "append_limits": "the suite of formats asks for the values of each type",
-        **dict.fromkeys(("append_bad_with_key", "append_late"), "a lake table holds rows alone, commit by commit"),
-        "close_bucket": "the log of a lake table has one bucket",
+        **dict.fromkeys(("append_bad", "append_several", "append_bad_with_key"), "a lake table holds rows alone"),
+        "append_late": "rows are in the order of their commits",
+        **dict.fromkeys(("add_bucket", "close_bucket"), "the log of a lake table has one bucket"),
+        "rename_column": "the source of lakes tells no former names",
         "replace_input": "a data file of a lake table is never written again",
         "endpoint": "a lake in a folder has no address",
         "compact": "the log of a lake table keeps what its commits appended",
-        "add_bucket": "the log of a lake table has one bucket",
         "secret_options": "a lake in a folder needs no password",
     }
 
@@ -282,6 +281,11 @@ class LakeHarness(SourceHarness):
             shutil.copytree(kept, lake)
 
         return back
+
+    def files(self, name: str) -> Sequence[Path]:
+        """Data files: metadata has other names, or a folder of its own."""
+        found = [each for kind in ("parquet", "lance") for each in (self.folder / "lake").rglob(f"*.{kind}")]
+        return sorted(each for each in found if each.is_file() and "_delta_log" not in each.parts)
 
     @contextmanager
     def cut_off(self) -> Iterator[None]:

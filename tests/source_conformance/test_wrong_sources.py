@@ -41,6 +41,21 @@ def test_an_odd_source_that_is_right_passes(tmp_path: Path, name: str) -> None:
     assert run.outcomes() == {"passed": len(right.tests)}
 
 
+@pytest.mark.parametrize(
+    ("harness", "outcome", "says"),
+    [("AfarHarness", "refused", "files: they are its own"), ("NotesHarness", "not shown", "a read looks at no file")],
+)
+def test_a_source_that_reads_from_afar_is_asked_for_no_file(
+    tmp_path: Path, harness: str, outcome: str, says: str
+) -> None:
+    """Else no verdict on it could be more than partial."""
+    test = "test_failures.py::test_a_file_that_ends_early_costs_no_row"
+    more = [f"--log-test={test}", f"--log-harness=altered_notes:{harness}"]
+    run = run_sources(tmp_path, "notes", more, {"NOTES_ALTERED": "from_afar"})
+    result = run.report["results"][test]
+    assert (result["outcome"], says in result["detail"]) == (outcome, True), run.output
+
+
 @pytest.mark.deep
 def test_the_source_that_they_alter_is_conformant(tmp_path: Path) -> None:
     run = run_sources(tmp_path, "notes", ["--log-lake=localfile"])

@@ -798,6 +798,25 @@ class _FarApart(NotesLog):
 RIGHT["offsets_far_apart"] = Right(_FarApart, "NotesHarness", _OFFSETS)
 
 
+class _FromAfar(NotesLog):
+    """A task looks at no file: all that it needs is in its split."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        return [replace(split, payload=tuple(super(_FromAfar, self).records(split))) for split in super().plan(wanted)]
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        return iter(split.payload)
+
+
+class AfarHarness(NotesHarness):
+    """Of a system whose files are its own."""
+
+    cannot: ClassVar[Mapping[str, str]] = {**NotesHarness.cannot, "files": "they are its own"}
+
+
+RIGHT["from_afar"] = Right(_FromAfar, "AfarHarness", ("test_same_rows.py::test_each_row_is_read_once",))
+
+
 class _Changes(NotesSource):
     """A log of changes of a table with a key."""
 
