@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -59,6 +60,10 @@ class LanceChanges(LakeChanges):
 
     def versions(self) -> VersionBounds:
         return bounds(self.table.location, self.options.storage_options())
+
+    def snapshot_at(self, version: int) -> int | None:
+        """Versions begin at 1: there was no snapshot before."""
+        return super().snapshot_at(version) if version > 0 else None
 
     def stamp(self, version: int) -> str | None:
         return stamp_of(self.table.location, self.options.storage_options(), version)
@@ -111,7 +116,9 @@ def stamp_of(location: str, storage: Mapping[str, str], version: int) -> str | N
     except lance_errors() as error:
         raise unreadable(location, error) from error
     named = data_path(fragments[-1].metadata.files[-1]) if fragments else ""
-    return f"{committed.isoformat()} {named}".rstrip()  # type: ignore[union-attr] # never the int that its type allows
+    # The library tells it in the zone of this host, and another one may ask for the stamp of the next round.
+    at = committed.astimezone(UTC).replace(tzinfo=None)  # type: ignore[union-attr] # never the int that its type allows
+    return f"{at.isoformat()} {named}".rstrip()
 
 
 def appended(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -65,6 +66,28 @@ def test_a_plan_tells_its_rows_its_bytes_and_its_snapshot(make_table: Callable[.
     size = sum(file.file_size_bytes for f in many.open().get_fragments() for file in f.metadata.files)
     assert [split.rows for split in plan.splits] == [3] * 6
     assert sum(split.bytes or 0 for split in plan.splits) == size
+
+
+def test_a_stamp_is_the_same_in_each_time_zone(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next round may be run by a host of another zone, and would take the table for one from a backup."""
+    table.append(0, 1, 2)
+    changes, stamps = table.storage.changes(table.info), set()
+    try:
+        for zone in ("UTC", "Asia/Kolkata", "America/New_York"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            stamps.add(changes.stamp(2))
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+    assert len(stamps) == 1
+
+
+def test_before_the_first_version_there_was_no_snapshot(table: Any) -> None:
+    """A range that ends there has nothing to read, and is not one that expired."""
+    table.append(0, 1)
+    changes = table.storage.changes(table.info)
+    assert (changes.snapshot_at(0), changes.snapshot_at(1)) == (None, 1)
 
 
 def test_versions_before_the_first_appended_nothing(table: Any) -> None:
