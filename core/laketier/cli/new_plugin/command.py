@@ -46,7 +46,7 @@ def new_plugin(
         "pytest",
         f"laketier conformance {name}  # with Spark as well: needs Java, and the extra spark of laketier"
         if kind.noun == "format"
-        else f"laketier conformance --source {name}  # needs a format to write to, such as the extra localfile",
+        else f"laketier conformance --source {name}  # needs a format to write to: see README.md",
     ]
     if json:
         print_json(
