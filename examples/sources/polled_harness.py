@@ -40,6 +40,10 @@ class PolledHarness(SourceHarness):
     def source_options(self) -> Mapping[str, Any]:
         return {"path": str(self.file)}
 
+    @property
+    def table_options(self) -> Mapping[str, Any]:
+        return {"stamp-by": "text"}
+
     def make_table(self, name: str) -> None:
         if name == "Orders":
             raise ValueError("SQLite takes two names that differ in case for one")

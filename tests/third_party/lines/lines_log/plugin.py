@@ -127,6 +127,9 @@ def _rows(
             row = json.loads(line)
             if text:
                 row["id"] = int(row["id"])
+            for name in schema.names:  # pyarrow makes 3 of 3.5
+                if pa.types.is_integer(schema.field(name).type) and isinstance(row.get(name), float):
+                    raise ValueError(f"{name} is {row[name]}, and no integer")
             pa.RecordBatch.from_pylist([row], schema=schema)
         except (ValueError, TypeError, AttributeError, KeyError, pa.ArrowException) as error:
             on_bad_record(replace(record, error=str(error)))
