@@ -470,9 +470,20 @@ def test_a_table_registered_from_a_copied_metadata_file_is_refused(events: Any, 
 
     events.table().catalog.register_table(("db", "again"), str(copied))
     again = events.storage.catalog().load_table(TablePath("db", "again"))
-    with pytest.raises(FeatureNotSupported, match="it may share its folders"):
+    with pytest.raises(FeatureNotSupported, match=r"because its current.*it may share its folders") as refused:
         events.storage.maintenance(again).orphans(time.time_ns() // 1_000_000 + SOON)
+    assert str(refused.value.fix).startswith("Set write.metadata.path")
     assert events.ids() == list(range(20))
+
+
+def test_a_table_whose_files_will_lie_below_this_one_is_a_neighbour(events: Any, make: Any) -> None:
+    """Its properties say so; its own folder is elsewhere, and it has no file yet."""
+    append(events, 0)
+    make(name="guest", properties={"write.data.path": f"{events.info.location}/data/guest"})
+    (folder(events, "data") / "0dead.parquet").write_bytes(b"")
+    with pytest.raises(FeatureNotSupported, match=r"db\.guest"):
+        orphans(events)
+    assert (folder(events, "data") / "0dead.parquet").exists()
 
 
 def in_another_catalog(table: Any, folder: Path, *appended: list[int]) -> Any:

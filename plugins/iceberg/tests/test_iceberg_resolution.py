@@ -336,6 +336,16 @@ def test_int96_of_any_year_is_read_as_what_it_says(make: Callable[..., Any]) -> 
         assert [at.replace(tzinfo=datetime.UTC) for at in found["until"].to_pylist()] == moments
 
 
+def test_a_list_where_the_table_has_a_number_is_told_with_the_file(make: Callable[..., Any]) -> None:
+    """No cast is tried, whose error would name neither."""
+    table = make(SCHEMA)
+    path = add_file(table, [{"id": 1}], SCHEMA)
+    pq.write_table(pa.table({"id": [1], "price": [[1.0]], "note": ["a"]}), path)
+    with pytest.raises(CorruptTable, match=r"'price' is double, and a file has it as list.*no promotion") as told:
+        ours(table)
+    assert str(path) in str(told.value)
+
+
 def test_nanoseconds_are_read_where_microseconds_hold_them(make: Callable[..., Any]) -> None:
     schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us"))])
     table = make(schema)
