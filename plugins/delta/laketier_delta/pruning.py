@@ -26,7 +26,7 @@ _DIGITS = 15
 def _as_told(bounds: Any) -> Any:
     """Without NaN, which bounds nothing: Spark, for which it is the greatest number, writes it as a bound. Without
     decimals of more digits than a float keeps: another writer may have rounded them, in either direction. Floats as
-    doubles, as which they compare with a literal."""
+    doubles: a filter's number may lie between two floats of fewer bits."""
     kind = bounds.type
     if pt.is_floating(kind):
         return pc.if_else(pc.is_nan(bounds), None, bounds.cast(pa.float64()))
@@ -123,8 +123,6 @@ class FilePruner:
             return None, None
         if pt.is_timestamp(high.type):
             high = pc.add(high, pa.scalar(timedelta(milliseconds=1), pa.duration("us")))
-        if pt.is_floating(low.type):  # a literal of a filter may lie between two floats of fewer bits
-            low, high = low.cast(pa.float64()), high.cast(pa.float64())
         return _as_told(low), _as_told(high)
 
 
