@@ -63,7 +63,7 @@ class LanceChanges(LakeChanges):
 
     def snapshot_at(self, version: int) -> int | None:
         """Versions begin at 1: there was no snapshot before."""
-        return super().snapshot_at(version) if version > 0 else None
+        return super().snapshot_at(version) if version else None
 
     def stamp(self, version: int) -> str | None:
         return stamp_of(self.table.location, self.options.storage_options(), version)
