@@ -311,9 +311,11 @@ class TieringWorker:
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 
     def _lose_engine(self, error: EngineLost) -> None:
-        """Take no more tables: each would fail here, and others can have them."""
-        self.engine_lost = error
-        self._stopping.set()
+        """Take no more tables: each would fail here, and others can have them. Of a worker that was told to stop this
+        is no news: who ends a process often ends those below it at once."""
+        if not self._stopping.is_set():
+            self.engine_lost = error
+            self._stopping.set()
 
     def _commit(
         self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Success | Failure]]

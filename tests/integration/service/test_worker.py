@@ -598,6 +598,26 @@ def test_a_worker_whose_engine_is_gone_ends_and_leaves_its_tables_to_others(make
     assert [service.ids(other, name) for name in service.names] == [[1], [1]], "at once, by the same clock"
 
 
+def test_a_worker_whose_engine_goes_as_it_is_told_to_stop_ends_well(make: Callable[..., Service]) -> None:
+    """A signal to all processes of a unit ends Spark's JVM beside the worker: a supervisor should see no failure."""
+    service = make("a")
+    service.lines["a"].append(1)
+    worker = service.worker()
+
+    class Ended:
+        def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+            del tasks
+            worker.stop()
+            raise EngineLost("the engine is gone")
+
+    worker.engine = Ended()
+    assert worker.run()
+    assert worker.engine_lost is None
+    other = service.worker()
+    other.work_once()
+    assert service.ids(other, "a") == [1]
+
+
 def test_a_source_that_ends_the_process_holds_up_no_other(make: Callable[..., Service]) -> None:
     service = make("exits", "works")
     service.lines["works"].append(1)
