@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,7 +30,7 @@ from laketier_lance.dataset import lance_errors, open_dataset, read_transaction,
 from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.options import LanceOptions
-from laketier_lance.private import data_path
+from laketier_lance.private import data_path, moment_of
 from laketier_lance.table import lasting_id, metadata_of
 from laketier_lance.versions import versions_of
 
@@ -87,7 +86,7 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
     newest = int(dataset.version)
     try:
         retained = set(versions_of(dataset))
-        committed = dataset.get_version()["timestamp"]
+        committed = moment_of(dataset)
     except lance_errors() as error:
         raise unreadable(location, error) from error
     oldest = newest
@@ -96,7 +95,7 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
     return VersionBounds(
         earliest=oldest if oldest == 1 else oldest + 1,
         latest=newest + 1,
-        latest_at=int(committed.timestamp() * 1000),  # type: ignore[union-attr] # never the int that its type allows
+        latest_at=int(committed.timestamp() * 1000),
         lasting_id=lasting_id(location, metadata_of(dataset)),
     )
 
@@ -111,14 +110,12 @@ def stamp_of(location: str, storage: Mapping[str, str], version: int) -> str | N
     except SnapshotNotFound:
         return None
     try:
-        committed = dataset.get_version()["timestamp"]
+        committed = moment_of(dataset)
         fragments = dataset.get_fragments()
     except lance_errors() as error:
         raise unreadable(location, error) from error
     named = data_path(fragments[-1].metadata.files[-1]) if fragments else ""
-    # The library tells it in the zone of this host, and another one may ask for the stamp of the next round.
-    at = committed.astimezone(UTC).replace(tzinfo=None)  # type: ignore[union-attr] # never the int that its type allows
-    return f"{at.isoformat()} {named}".rstrip()
+    return f"{committed.replace(tzinfo=None).isoformat()} {named}".rstrip()
 
 
 def appended(

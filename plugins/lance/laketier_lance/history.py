@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from laketier.spi import LakeHistory, SnapshotInfo, TableInfo
 from laketier_lance.dataset import open_dataset, read_transaction
 from laketier_lance.options import LanceOptions
+from laketier_lance.private import moment_of
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
 from laketier_lance.versions import versions_of
 
@@ -47,9 +47,7 @@ class LanceHistory(LakeHistory):
 
 def committed_at(location: str, storage: Mapping[str, str], version: int) -> int:
     """When a version was committed, ms since the epoch. Raises `SnapshotNotFound`."""
-    dataset = open_dataset(location, storage, version)
-    moment: datetime = dataset.get_version()["timestamp"]  # type: ignore[assignment] # never the int that its type allows
-    return int(moment.timestamp() * 1000)
+    return int(moment_of(open_dataset(location, storage, version)).timestamp() * 1000)
 
 
 def _integer(text: Any) -> int | None:

@@ -9,6 +9,9 @@ with a wrong schema.
 `data_path` is what ``DataFile.path`` gives, which makes a class of text each time that it is asked: 43 µs a file, for
 each file of a table in each commit. pylance's own commit asks for it as well: `with_plain_paths` answers it with text.
 
+`moment_of` is what ``LanceDataset.get_version`` tells, by one clock: pylance makes of it a moment of the zone of this
+host, in which an hour of autumn comes twice, and does not say which one it is.
+
 ``tests/test_lance_private.py`` says what is relied on. The plugin's dependencies keep untried versions out.
 """
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +27,7 @@ from laketier.spi import PluginBroken
 from laketier_lance.lance_schema import field_ids
 
 if TYPE_CHECKING:
+    from lance import LanceDataset
     from lance.fragment import DataFile, FragmentMetadata
     from lance.schema import LanceSchema
 
@@ -58,6 +63,13 @@ def with_metadata(schema: LanceSchema, metadata: Mapping[bytes, bytes]) -> Lance
 def data_path(file: DataFile) -> str:
     """The path of a data file, relative to the folder of data."""
     return file._path
+
+
+def moment_of(dataset: LanceDataset) -> datetime:
+    """When the version that is open was committed, by UTC, to the microsecond that pylance tells. Raises Lance's
+    errors."""
+    nanoseconds: Any = dataset._ds.current_version()["timestamp"]
+    return datetime.fromtimestamp(nanoseconds // 1e9, UTC) + timedelta(microseconds=nanoseconds % 1e9 // 1e3)
 
 
 def with_plain_paths(fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:

@@ -37,6 +37,7 @@ from laketier_lance.features import FORMAT
 from laketier_lance.filters import to_sql
 from laketier_lance.graph_walk import kept_candidates
 from laketier_lance.options import LanceOptions
+from laketier_lance.private import moment_of
 from laketier_lance.questions import columns_asked, is_fuzzy, lance_query
 from laketier_lance.ranked import Ranked
 from laketier_lance.table import TABLE_UUID, metadata_of
@@ -100,8 +101,7 @@ class LanceSearchSnapshot(SearchSnapshot):
     def identity(self) -> str:
         """The table's own, where laketier made it, and the moment of the commit, which a manifest keeps for ever."""
         stored = metadata_of(self._dataset).get(TABLE_UUID, b"").decode()
-        committed: Any = self._dataset.get_version()["timestamp"]  # in the zone of this process; a task's may differ
-        return f"{stored}@{round(committed.timestamp() * 1_000_000)}"
+        return f"{stored}@{round(moment_of(self._dataset).timestamp() * 1_000_000)}"
 
     def search(self, request: SearchRequest) -> SearchResult:
         schema = request.projected(self._schema, where=self._name)

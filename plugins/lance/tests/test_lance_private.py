@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pyarrow as pa
 import pytest
 
 from laketier.spi import PluginBroken
 from laketier_lance.lance_schema import field_ids
-from laketier_lance.private import data_path, with_metadata, with_plain_paths
+from laketier_lance.private import data_path, moment_of, with_metadata, with_plain_paths
 
 
 def test_a_schema_is_pickled_as_its_metadata_and_a_message_for_each_field(table):
@@ -57,3 +59,8 @@ def test_a_commit_takes_files_that_tell_their_paths_as_plain_text(table):
     table.append(1, 3)
     now = {file.path for fragment in table.open().get_fragments() for file in fragment.metadata.files}
     assert {file.path for file in files} < now
+
+
+def test_the_moment_of_a_commit_is_the_one_that_pylance_tells(table):
+    told = table.open().get_version()["timestamp"]
+    assert moment_of(table.open()) == told.astimezone(UTC)
