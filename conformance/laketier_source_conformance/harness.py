@@ -126,7 +126,8 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def expire_all(self, name: str) -> None:
-        """Take all records away, as the system does when the time of each is over."""
+        """Take all records away, as the system does when the time of each is over. A bucket may go with its records, as
+        that of a partition which is dropped, and does not come back then."""
         raise NotImplementedError
 
     def make_again(self, name: str) -> None:

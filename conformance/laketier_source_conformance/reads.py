@@ -63,6 +63,12 @@ def between(start: Mapping[str, int], end: Mapping[str, int]) -> LogRange:
     return LogRange(LogOffsets({bucket: start.get(bucket, 0) for bucket in end}), LogOffsets(end))
 
 
+def since(start: Mapping[str, int], bounds: Mapping[str, BucketBounds]) -> LogRange:
+    """From ``start`` to the end of a log, as a round reads it: a bucket that came later begins at its initial offset,
+    or else at 0."""
+    return between({**{bucket: each.initial or 0 for bucket, each in bounds.items()}, **start}, latest(bounds))
+
+
 def latest(bounds: Mapping[str, BucketBounds]) -> dict[str, int]:
     """Where each bucket ends."""
     return {bucket: each.latest for bucket, each in bounds.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laketier_source_conformance.harness import Row
-from laketier_source_conformance.reads import between, first_of, latest, read_range
+from laketier_source_conformance.reads import between, first_of, latest, read_range, since
 from laketier_source_conformance.system import Table
 
 _QUICKLY = 20
@@ -16,9 +16,9 @@ def test_appends_in_quick_succession_are_told_apart(table: Table) -> None:
     start = {bucket: first_of(each) for bucket, each in log.bounds().items()}
     for _ in range(_QUICKLY):
         table.append(1)
-        end = latest(log.bounds())
-        found += read_range(log, between(start, end)).rows
-        start = end
+        bounds = log.bounds()
+        found += read_range(log, since(start, bounds)).rows
+        start = latest(bounds)
     table.expect_rows(
         found, f"{_QUICKLY} rows are appended one after the other, each is read at once, and found each once"
     )
@@ -33,7 +33,7 @@ def test_a_record_that_comes_late_moves_no_other(table: Table) -> None:
     found = read_range(log).rows
     table.rows += [dict(row) for row in table.ask("append_late", table.numbers(2))]
     for one in (log, table.log()):
-        later = read_range(one, between(before, latest(one.bounds()))).rows
+        later = read_range(one, since(before, one.bounds())).rows
         table.expect_rows([*found, *later], "rows that came late, beside those that were read before")
     table.expect_rows(read_range(table.log()).rows, "a log is read to which rows came late")
 
@@ -49,7 +49,7 @@ def test_rows_beside_an_open_transaction_cost_none(table: Table) -> None:
     found = read_range(log, between(start, middle)).rows
     table.rows += commit()
     table.append(1)
-    found += read_range(log, between(middle, latest(log.bounds()))).rows
+    found += read_range(log, since(middle, log.bounds())).rows
     table.expect_rows(
         found, "a log is read while a transaction is open, and the rest once it was committed: rows, each once"
     )

@@ -27,6 +27,7 @@ from laketier.spi import (
     LogRange,
     LogSourcePlugin,
     LogSplit,
+    OffsetsExpired,
     OnBadRecord,
     StorageError,
     TableLog,
@@ -796,6 +797,50 @@ class _FarApart(NotesLog):
 
 
 RIGHT["offsets_far_apart"] = Right(_FarApart, "NotesHarness", _OFFSETS)
+
+
+class _BeginsElsewhere(NotesLog):
+    """The first offset of each bucket is 1000, as `initial` tells."""
+
+    def bounds_of(self, bucket: str, meta: Mapping[str, Any]) -> BucketBounds:
+        found = super().bounds_of(bucket, meta)
+        return BucketBounds(found.earliest + 1000, found.latest + 1000, found.latest_at, found.earliest + 1000)
+
+    def refuse_expired(self, bucket: str, start: int) -> None:
+        super().refuse_expired(bucket, start % 1000)
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        if any(wanted.start.get(bucket, 0) < 1000 for bucket in wanted.end):
+            raise OffsetsExpired("offsets before 1000", where=str(self.folder), gone={})
+        return super().plan(wanted)
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        for each in super().records(replace(split, start=split.start - 1000, end=split.end - 1000)):
+            yield replace(each, offset=each.offset + 1000)
+
+
+_LATER = (
+    "test_offsets.py::test_a_bucket_may_come_later",
+    "test_late.py::test_appends_in_quick_succession_are_told_apart",
+    "test_late.py::test_rows_beside_an_open_transaction_cost_none",
+)
+RIGHT["begins_elsewhere"] = Right(_BeginsElsewhere, "NotesHarness", _LATER)
+
+
+class _DropsBuckets(NotesLog):
+    """A bucket goes with its records, and another one comes."""
+
+
+class PartitionsHarness(NotesHarness):
+    """Its partitions are dropped when their time is over."""
+
+    def expire_all(self, name: str) -> None:
+        self.add_bucket(name)
+        self.describe(name, buckets=self.describe(name)["buckets"][-1:])
+
+
+_EXPIRED = ("test_expired.py::test_a_log_whose_records_all_expired_goes_on",)
+RIGHT["drops_buckets"] = Right(_DropsBuckets, "PartitionsHarness", _EXPIRED)
 
 
 class _FromAfar(NotesLog):
