@@ -123,6 +123,11 @@ def ending_early(plugin: LakeStoragePlugin, *, files: bool) -> Mapping[str, str]
     return {name.replace("_", "-"): "300" if files else "60" for name in names if ("file" in name) is files}
 
 
+def says_where_files_end(name: str) -> bool:
+    """Other options may have rows of files in their names, too: of how many a small one has, or one that is read."""
+    return name.startswith(("target-", "max-")) or name.endswith("-rows-per-file")
+
+
 def _without_none(kind: Any) -> Any:
     if typing.get_origin(kind) in (typing.Union, UnionType):
         return next(each for each in typing.get_args(kind) if each is not type(None))

@@ -112,3 +112,10 @@ def test_a_database_in_one_file_is_asked_what_others_are(run_suite) -> None:  # 
     told = [line for line in run.output.splitlines() if "declared, not shown" in line]
     assert len(told) == 1, run.output
     assert "metadata that executors read" in told[0], run.output
+
+
+def test_an_option_that_has_rows_in_its_name_may_say_other_things(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Where a file ends is said by those that are called so."""
+    test = "test_writer.py::test_a_task_of_many_small_files_or_groups[files]"
+    run = run_suite("small-files", [test], offers={"small-files": "small_files"})
+    assert run.report["results"][test]["outcome"] == "passed", run.output
