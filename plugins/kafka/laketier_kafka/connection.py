@@ -175,7 +175,8 @@ def refusal(connection: Connection, error: Any, doing: str, where: str | None, r
             f"what Kafka sent is damaged, as {doing}",
             where=where,
             why=why,
-            fix="Run it again. If it stays so, a broker's disk has it so: make that replica anew from another one.",
+            fix="Run it again. If it stays so, a broker's disk has it so: make that replica anew from another one. "
+            "Where none is whole, client.check.crcs: false reads it as it is.",
         )
     fix = "Check bootstrap-servers, that this machine reaches the brokers, and whether they want TLS."
     if code in (client_errors.AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED) or "SASL" in why or "SSL" in why:
