@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -38,7 +38,10 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
-    """Those of ``value`` in the type ``kind``; None for what Arrow compares as it is."""
+    """Those of ``value`` in the type ``kind``; None for what Arrow compares as it is. Beside moments a day is its first
+    one, by UTC: Arrow makes days of all literals of a list that begins with one."""
+    if type(value) is date and pt.is_timestamp(kind):
+        value = datetime(value.year, value.month, value.day, tzinfo=None if kind.tz is None else UTC)
     if isinstance(value, datetime):
         fits = pt.is_timestamp(kind) and (value.tzinfo is None) == (kind.tz is None)
         return _moments(nanoseconds_of(value), kind) if fits else None

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
@@ -161,3 +161,18 @@ def test_the_children_of_children_of_the_same_kind(kind: type[And | Or]) -> None
     assert kind([a, b]) == kind((a, b))  # type: ignore[arg-type]
     assert kind(each for each in (a, kind((b,)))) == kind((a, b))  # type: ignore[arg-type]
     assert hash(kind([a])) == hash(kind((a,)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "+02:00"])
+def test_a_day_beside_moments_is_its_first_one_by_utc(zone: str | None) -> None:
+    """Arrow made days of the moments of a list that began with a day, and found the first moment of each."""
+    at = None if zone is None else UTC
+    day, noon = datetime(2024, 1, 1, tzinfo=at), datetime(2024, 1, 2, 12, tzinfo=at)
+    rows = pa.table({"t": pa.array([day, noon.replace(hour=0), noon], pa.timestamp("us", zone))})
+
+    def found(op: Op, value: Any) -> list[int]:
+        kept = rows.append_column("row", pa.array([0, 1, 2])).filter(to_arrow(Leaf("t", op, value), rows.schema))
+        return list(kept["row"].to_pylist())
+
+    assert found(Op.IN, (date(2024, 1, 1), noon)) == found(Op.IN, (noon, date(2024, 1, 1))) == [0, 2]
+    assert [found(op, date(2024, 1, 2)) for op in (Op.EQ, Op.LT, Op.GE)] == [[1], [0], [1, 2]]
