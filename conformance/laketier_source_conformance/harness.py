@@ -212,6 +212,13 @@ def harness_of(name: str, place: str | None = None) -> type[SourceHarness]:
         if near and member not in MEMBERS and not member.startswith("_"):
             why = f"nothing would ever call its member {member!r}"
             raise PluginBroken(what, where=place, why=why, fix=f"Call it {near[0]!r}, or give it a name less alike.")
+    if not isinstance(found.cannot, Mapping):
+        raise PluginBroken(what, where=place, why="`cannot` is no mapping", fix="Give a reason for each method.")
+    reasons: Mapping[str, object] = found.cannot
+    silent = sorted(name for name, why in reasons.items() if not (isinstance(why, str) and why.strip()))
+    if silent:
+        why = f"`cannot` gives no reason for {silent}, and the report repeats it"
+        raise PluginBroken(what, where=place, why=why, fix="Say in a sentence why the system can't have it.")
     unknown = sorted(set(found.cannot) - set(MEMBERS))
     if unknown:
         raise PluginBroken(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,20 +47,33 @@ def test_a_harness_that_is_none_is_told() -> None:
     with pytest.raises(PluginBroken, match="is no subclass of SourceHarness"):
         harness_of("lines", "json:JSONDecoder")
     with pytest.raises(PluginBroken, match="nothing would ever call its member 'append_badd'"):
-        _load_a_mistyped_one()
+        _load(append_badd=lambda self: None)
 
 
-def _load_a_mistyped_one() -> None:
+@pytest.mark.parametrize(
+    ("cannot", "why"),
+    [
+        ({"put_back": " "}, r"gives no reason for \['put_back'\]"),
+        ({"put_back": None}, "gives no reason"),
+        ({"put_back"}, "is no mapping"),
+        ({"put_backs": "no backups"}, "are no members"),
+    ],
+)
+def test_what_a_system_can_not_have_costs_a_reason(cannot: Any, why: str) -> None:
+    """The report repeats it."""
+    with pytest.raises(PluginBroken, match=why):
+        _load(cannot=cannot)
+    _load(cannot={"put_back": "no backups"})
+
+
+def _load(**members: Any) -> None:
     from importlib.metadata import EntryPoint
 
     from laketier_source_conformance import harness
 
-    class Mistyped(SourceHarness):
-        def append_badd(self) -> None: ...
-
     class Entry(EntryPoint):
         def load(self) -> object:
-            return Mistyped
+            return type("Odd", (SourceHarness,), members)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(harness.importlib.metadata, "entry_points", lambda **_: [Entry("lines", "m:M", harness.GROUP)])
