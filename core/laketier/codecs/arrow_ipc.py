@@ -32,6 +32,8 @@ _EIGHT, _ALIGNMENT = 8, 64
 """Bytes: what messages are aligned to, at least and at most."""
 _TAIL = 4 + len(MAGIC)
 _CONTINUATION = 0xFFFFFFFF
+_END = _CONTINUATION.to_bytes(4, "little") + bytes(4)
+"""The mark of the end of a stream."""
 _SCHEMA, _DICTIONARY, _RECORD_BATCH = 1, 2, 3
 _SLICE_ROWS = 131_072
 
@@ -80,10 +82,11 @@ class CheckedMessages:
         return taken
 
     def refuse_more(self) -> None:
-        """Raise `BadValue` where anything but zeros follows the mark of the end: Arrow reads one stream, and whatever
-        lies behind it, as the next of some that were joined, would be lost."""
+        """Raise `BadValue` where anything but zeros and more such marks, as of a writer that was closed twice, follows
+        the mark of the end: Arrow reads one stream, and whatever lies behind it, as the next of some that were joined,
+        would be lost."""
         while rest := self._take(min(MIB, self._left)):
-            if rest.strip(b"\0"):
+            if rest.strip(_END):  # of its bytes alone no message is made
                 more = self._left + len(rest)
                 raise BadValue(
                     f"{more:,} bytes follow the mark of its end, as where several were joined; land each alone"
@@ -233,13 +236,25 @@ def _span(file: Any, size: int) -> _Span:
         raise BadValue("it has no footer: it was cut off")
     file.seek(end - length)
     try:
-        footer = Table.root(file.read(length))
+        told = file.read(length)
+        footer = Table.root(told)
         batches, dictionaries = (list(starmap(FooterBlock, footer.structs(field, "<qi4xq"))) for field in (3, 2))
     except (struct.error, ValueError) as error:
         raise BadValue(f"its footer is damaged: {error}") from None
     if batches != sorted(batches):
         raise BadValue("its footer tells of batches in another order than they have")
-    return _Span(start, end - length, len(batches), sorted(batches + dictionaries))
+    return _Span(start, _first_of(told + tail, file, end - length), len(batches), sorted(batches + dictionaries))
+
+
+def _first_of(closing: bytes, file: Any, begins: int) -> int:
+    """Where the first of equal footers begins: a writer that is closed twice writes the mark and its footer again."""
+    earlier = closing + _END
+    while begins >= len(earlier):
+        file.seek(begins - len(earlier))
+        if file.read(len(earlier)) != earlier:
+            break
+        begins -= len(earlier)
+    return begins
 
 
 def _messages(file: Any, span: _Span, allowed: int, *, whole: bool = False) -> CheckedMessages:

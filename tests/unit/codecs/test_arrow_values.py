@@ -201,6 +201,21 @@ def test_what_was_joined_to_another_is_refused(new: Any) -> None:
         list(ipc_file(io.BytesIO(2 * data), 2 * len(data)))
 
 
+@pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_a_writer_that_was_closed_again_joined_nothing(new: Any) -> None:
+    """By hand within a block that closes it as well: pyarrow writes the mark of the end, and the footer, each time."""
+    table, sink = pa.table({"v": [1]}), pa.BufferOutputStream()
+    with new(sink, table.schema) as writer:
+        writer.write_table(table)
+        writer.close()
+    writer.close()
+    data = sink.getvalue().to_pybytes()
+    assert len(data) > len(ipc(table, new))
+    assert [batch.num_rows for batch in ipc_file(io.BytesIO(data), len(data))] == [1]
+    with pytest.raises(BadValue, match="bytes follow the mark of its end"):
+        list(ipc_file(io.BytesIO(2 * data), 2 * len(data)))
+
+
 def test_zeros_behind_a_stream_are_no_other_one() -> None:
     data = ipc(pa.table({"v": [1]}), pa.ipc.new_stream) + b"\0" * 56
     assert [batch.num_rows for batch in ipc_file(io.BytesIO(data), len(data))] == [1]
