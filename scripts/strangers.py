@@ -4,7 +4,7 @@
     python scripts/strangers.py ways         the suite in odd folders, under strict settings, beside others' plugins
     python scripts/strangers.py again        the command that a failure ends with, taken by a shell that knows nothing
     python scripts/strangers.py manifest     the commands that the workflow and the README name of what `laketier
-                                             new-plugin --kind manifest` makes; so table-library and database
+                                             new-plugin --kind manifest` makes; so table-library, database and source
 
 The ways are one selection of the suite on one format: the names of the tests and what became of each have to be the
 same in all of them. Ends with 1 if anything is not. It needs the package index. Standard library only.
@@ -27,10 +27,10 @@ from typing import Any
 from bootstrap import ROOT
 from strangers_again import again_as_printed
 from strangers_runs import call, ran, told
-from strangers_walk import ODD, walked
+from strangers_walk import ODD, SOURCE, walked
 
 FEATHER = ROOT / "tests" / "third_party" / "feather"
-KINDS = ("manifest", "table-library", "database")
+KINDS = ("manifest", "table-library", "database", SOURCE)
 WAYS, AGAIN, PLAINLY = "ways", "again", "plainly"
 PARTS = (WAYS, AGAIN, *KINDS)
 OTHERS = (
@@ -61,6 +61,7 @@ TESTS = (
     "test_source.py::test_a_filter_loses_no_row_and_adds_none[quoted]",
     "test_source.py::test_filters_on_nan_infinity_and_zeros[f < 1.0]",
 )
+OF_SOURCES = ("test_offsets.py", "test_bad_records.py", "test_same_rows.py::test_two_processes_read_at_once")
 STRICT = """[pytest]
 addopts = --strict-markers --strict-config -W error -p no:cacheprovider --import-mode=importlib
 xfail_strict = true
@@ -210,7 +211,7 @@ def new_plugin(above: Path, wheel: Path, programs: Path, name: str, kind: str) -
 
 def is_conformant(here: Path, wheel: Path, kind: str) -> bool:
     """The commands of the workflow and of the README of what is made."""
-    return walked(here, wheel, empty_environment(here / "env"), kind, TESTS)
+    return walked(here, wheel, empty_environment(here / "env"), kind, OF_SOURCES if kind == SOURCE else TESTS)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,10 @@ SPREAD = {"PYTEST_ADDOPTS": "-n 2 --dist loadfile"}
 STEP = re.compile(r"^ +- run: (.+)$", re.MULTILINE)
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMENT = "  #"
+SOURCE = "source"
+"""The kind that is no format, and has a suite of its own."""
 PARTLY = "verdict: partial"
-"""What the whole suite ends with where there is no Spark, as the README says."""
+"""What the whole suite ends with where there is no Spark, or for a source no format, as the README says."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,21 @@ def walked(here: Path, wheel: Path, programs: Path, kind: str, tests: Sequence[s
     call([programs / "laketier", "new-plugin", name, "--kind", kind], cwd=above)
     project = above / f"laketier-{name}"
     shell = Shell(programs, home, project, {"LAKETIER": str(wheel), **SPREAD})
-    went = [_goes(shell, line, name) for line in commands_of(project)]
+    asked = f"--source {name}" if kind == SOURCE else name
+    went = [_goes(shell, line, asked) for line in commands_of(project)]
     if not all(went):
         return False
     began = time.monotonic()
     call([programs / "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", here / "made", project])
     (made,) = (here / "made").glob(f"laketier_{name.replace('-', '_')}-*.whl")
     call([programs / "pip", "install", "--quiet", "--no-deps", "--force-reinstall", made])
-    words = ["python", "-m", "pytest", "--pyargs", "laketier_conformance", f"--lake-format={name}", "--lake-lanes=bare"]
-    words += ["--lake-report=report.json", *(f"--lake-test={test}" for test in tests)]
+    words = ["python", "-m", "pytest", "--pyargs"]
+    if kind == SOURCE:
+        words += ["laketier_source_conformance", f"--log-source={name}", "--log-report=report.json"]
+        words += [f"--log-test={test}" for test in tests]
+    else:
+        words += ["laketier_conformance", f"--lake-format={name}", "--lake-lanes=bare", "--lake-report=report.json"]
+        words += [f"--lake-test={test}" for test in tests]
     _, said = Shell(programs, home, elsewhere).says(shlex.join(words))
     at_home, there = outcomes(project / f"{name}.json"), outcomes(elsewhere / "report.json")
     same = bool(there) and there.items() <= at_home.items()
@@ -89,10 +97,11 @@ def outcomes(report: Path) -> dict[str, str]:
     return {name: result["outcome"] for name, result in results.items()}
 
 
-def _goes(shell: Shell, line: str, name: str) -> bool:
+def _goes(shell: Shell, line: str, asked: str) -> bool:
+    """``asked``: what `laketier conformance` is asked for."""
     began = time.monotonic()
     code, said = shell.says(line)
-    whole = _without_comment(line).startswith(f"laketier conformance {name} --report")
+    whole = _without_comment(line).startswith(f"laketier conformance {asked} --report")
     well = code == 0 or (whole and PARTLY in said)
     told(well, _without_comment(line), began)
     if not well:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from laketier.cli.new_plugin.distribution import FORMATS, Kind, write_distribution
+from laketier.cli.new_plugin.distribution import Kind, write_distribution
 from laketier.cli.new_plugin.names import names_of
 from workspace import ROOT
 
-MANIFEST = (ROOT / "conformance/laketier_conformance/MANIFEST").read_text(encoding="utf-8").splitlines()
+SUITES = ROOT / "conformance"
+ASKED = {"format": ("acme-x", "test_types.py"), "source": ("--source acme-x", "test_offsets.py")}
 
 
 @pytest.fixture(autouse=True)
@@ -25,24 +26,27 @@ def test_its_tests_are_tests_of_the_suite() -> None:
     import strangers
     import strangers_again
 
-    assert set(strangers.KINDS) == {kind.value for kind in FORMATS}
+    assert set(strangers.KINDS) == {kind.value for kind in Kind}
     wanted = [*strangers.TESTS, *(test for case in strangers_again.CASES for test in case.tests)]
-    assert [each for each in wanted if not any(test == each or test.startswith(f"{each}::") for test in MANIFEST)] == []
+    for suite, asked in {"laketier_conformance": wanted, "laketier_source_conformance": strangers.OF_SOURCES}.items():
+        there = (SUITES / suite / "MANIFEST").read_text(encoding="utf-8").splitlines()
+        assert [each for each in asked if not any(test == each or test.startswith(f"{each}::") for test in there)] == []
 
 
-@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.value)
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.value)
 def test_it_takes_the_commands_that_a_new_plugin_names(kind: Kind, tmp_path: Path) -> None:
     import strangers_walk
 
-    project, _ = write_distribution(names_of("acme-x"), kind, tmp_path)
+    project, _ = write_distribution(names_of("acme-x", kind.noun), kind, tmp_path)
+    asked, file = ASKED[kind.noun]
     commands = [line.partition("  #")[0].strip() for line in strangers_walk.commands_of(project)]
     assert commands == [
         'test -n "$LAKETIER" || { echo "Set the repository\'s variable LAKETIER, see README.md."; exit 1; }',
         'python -m pip install "$LAKETIER" -e ".[test]"',
         "pytest",
         'python -m pip install -e ".[test]"',
-        "laketier conformance acme-x --test test_types.py",
-        "laketier conformance acme-x --report acme-x.json",
+        f"laketier conformance {asked} --test {file}",
+        f"laketier conformance {asked} --report acme-x.json",
     ]
 
 
