@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from itertools import starmap
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.codecs.arrow_footer import END, FooterBlock, Span, span_of
 from laketier.codecs.arrow_sizes import expanded_bytes
 from laketier.codecs.bounds import (
     BLOCK_BYTES,
@@ -27,34 +27,21 @@ from laketier.codecs.bounds import (
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.flatbuffer import Table
 
-MAGIC = b"ARROW1"
-_EIGHT, _ALIGNMENT = 8, 64
-"""Bytes: what messages are aligned to, at least and at most."""
-_TAIL = 4 + len(MAGIC)
 _CONTINUATION = 0xFFFFFFFF
-_END = _CONTINUATION.to_bytes(4, "little") + bytes(4)
-"""The mark of the end of a stream."""
 _SCHEMA, _DICTIONARY, _RECORD_BATCH = 1, 2, 3
 _SLICE_ROWS = 131_072
-
-
-class FooterBlock(NamedTuple):
-    """Where a message is in a file, as a footer says it. In bytes."""
-
-    begins: int
-    metadata: int
-    body: int
 
 
 class CheckedMessages:
     """The messages of ``file`` as a stream for Arrow, each checked before it is handed on. ``size``: how many bytes of
     it they are. ``allowed``: so many bytes a message may expand to. ``whole``: whether the bytes are known to be all,
-    so that they need no mark of their end."""
+    so that they need no mark of their end. ``bare``: the bytes of a first message that no length comes before."""
 
     closed = False
 
-    def __init__(self, file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = False) -> None:
+    def __init__(self, file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = False, bare: int = 0) -> None:
         self._file = file
+        self._bare = bare
         self._size = self._left = size
         self._allowed = allowed
         self._whole = whole
@@ -86,13 +73,15 @@ class CheckedMessages:
         the mark of the end: Arrow reads one stream, and whatever lies behind it, as the next of some that were joined,
         would be lost."""
         while rest := self._take(min(MIB, self._left)):
-            if rest.strip(_END):  # of its bytes alone no message is made
+            if rest.strip(END):  # of its bytes alone no message is made
                 more = self._left + len(rest)
                 raise BadValue(
                     f"{more:,} bytes follow the mark of its end, as where several were joined; land each alone"
                 )
 
     def _message(self) -> list[bytes]:
+        if self._bare:
+            return self._without_length()
         begins = self._size - self._left
         prefix = [self._take(4)]
         if not prefix[0]:
@@ -107,8 +96,7 @@ class CheckedMessages:
         if length == 0:
             self._ended = True
             return prefix
-        if length > SCHEMA_BYTES:
-            raise BadValue(f"a message claims {length:,} bytes of metadata, and {SCHEMA_BYTES:,} are the most")
+        _check_length(length)
         if length > self._left:
             raise BadValue(f"a message claims {length:,} bytes of metadata, where {self._left:,} are left")
         metadata = self._take(length)
@@ -120,12 +108,25 @@ class CheckedMessages:
             self.blocks.append(FooterBlock(begins, sum(map(len, prefix)) + length, body_length))
         return [*prefix, metadata, body] if body else [*prefix, metadata]
 
+    def _without_length(self) -> list[bytes]:
+        """The message with its length, which Arrow needs."""
+        _check_length(self._bare)
+        metadata, self._bare = self._take(self._bare), 0
+        if _body_length(metadata) or _check(metadata, b"", self._allowed) != _SCHEMA:
+            raise BadValue("it begins with no schema")
+        return [END[:4], len(metadata).to_bytes(4, "little"), metadata]
+
     def _take(self, size: int) -> bytes:
         found: bytes = self._file.read(min(size, self._left))
         self._left -= len(found)
         if found and len(found) < size:
             raise BadValue("it was cut off")
         return found
+
+
+def _check_length(length: int) -> None:
+    if length > SCHEMA_BYTES:
+        raise BadValue(f"a message claims {length:,} bytes of metadata, and {SCHEMA_BYTES:,} are the most")
 
 
 def _body_length(metadata: bytes) -> int:
@@ -174,7 +175,7 @@ def _expanded(batch: Table, body: bytes) -> int:
 
 def ipc_schema(file: Any, size: int) -> pa.Schema:
     """The columns that it begins with, be it a file or a stream. Raises `BadValue`, and what Arrow raises."""
-    with _stream(_messages(file, _span(file, size), BLOCK_BYTES)) as stream:
+    with _stream(_messages(file, span_of(file, size), BLOCK_BYTES)) as stream:
         return stream.schema
 
 
@@ -191,7 +192,7 @@ def ipc_batches(buffer: pa.Buffer, allowed: int) -> Iterator[pa.RecordBatch]:
 def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = False) -> Iterator[pa.RecordBatch]:
     """The rows, checked, in batches of a bounded number. ``whole``: whether a stream may lack the mark of its end.
     Raises `BadValue`, and what Arrow raises over damage."""
-    span = _span(file, size)
+    span = span_of(file, size)
     count = 0
     messages = _messages(file, span, allowed, whole=whole)
     with _stream(messages) as stream:
@@ -211,56 +212,10 @@ def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = 
         raise BadValue("its footer tells of other places of rows than it has: readers of files find other ones")
 
 
-class _Span(NamedTuple):
-    """Where the messages are. ``batches``: how many of them are rows, as the footer of a file tells, and ``blocks``
-    where these and the dictionaries begin."""
-
-    start: int
-    end: int
-    batches: int | None = None
-    blocks: list[FooterBlock] | None = None
-
-
-def _span(file: Any, size: int) -> _Span:
-    """A file has zeros behind its magic, up to where its writer aligns messages, and a footer behind them."""
-    head = file.read(_ALIGNMENT + len(MAGIC))
-    if head[: len(MAGIC)] != MAGIC:
-        return _Span(0, size)
-    zeros = len(head) - len(head[len(MAGIC) :].lstrip(b"\0"))
-    start = max(_EIGHT, zeros // _EIGHT * _EIGHT)  # a length, which old writers begin with, may have zeros too
-    end = size - _TAIL
-    file.seek(max(0, end))
-    tail = file.read(_TAIL)
-    length = int.from_bytes(tail[:4], "little", signed=True)
-    if tail[4:] != MAGIC or not 0 < length <= end - start:
-        raise BadValue("it has no footer: it was cut off")
-    file.seek(end - length)
-    try:
-        told = file.read(length)
-        footer = Table.root(told)
-        batches, dictionaries = (list(starmap(FooterBlock, footer.structs(field, "<qi4xq"))) for field in (3, 2))
-    except (struct.error, ValueError) as error:
-        raise BadValue(f"its footer is damaged: {error}") from None
-    if batches != sorted(batches):
-        raise BadValue("its footer tells of batches in another order than they have")
-    return _Span(start, _first_of(told + tail, file, end - length), len(batches), sorted(batches + dictionaries))
-
-
-def _first_of(closing: bytes, file: Any, begins: int) -> int:
-    """Where the first of equal footers begins: a writer that is closed twice writes the mark and its footer again."""
-    earlier = closing + _END
-    while begins >= len(earlier):
-        file.seek(begins - len(earlier))
-        if file.read(len(earlier)) != earlier:
-            break
-        begins -= len(earlier)
-    return begins
-
-
-def _messages(file: Any, span: _Span, allowed: int, *, whole: bool = False) -> CheckedMessages:
+def _messages(file: Any, span: Span, allowed: int, *, whole: bool = False) -> CheckedMessages:
     file.seek(span.start)
     whole = whole or span.batches is not None
-    return CheckedMessages(file, span.end - span.start, allowed, whole=whole)
+    return CheckedMessages(file, span.end - span.start, allowed, whole=whole, bare=span.bare)
 
 
 def _stream(messages: CheckedMessages) -> Any:

@@ -8,6 +8,7 @@ import io
 import struct
 from typing import Any
 
+import polars
 import pyarrow as pa
 import pytest
 
@@ -228,3 +229,35 @@ def test_a_file_without_a_mark_of_its_end_has_a_footer_that_tells_it() -> None:
     assert data[end : end + 8] == b"\xff" * 4 + b"\0" * 4
     unmarked = data[:end] + data[end + 8 :]
     assert [batch.num_rows for batch in ipc_file(io.BytesIO(unmarked), len(unmarked))] == [1]
+
+
+@pytest.mark.parametrize("rows", [0, 3, 1000])
+@pytest.mark.parametrize("options", [{}, {"compression": "zstd"}, {"record_batch_size": 100}], ids=str)
+def test_a_file_whose_schema_has_no_length_is_read(rows: int, options: dict[str, Any]) -> None:
+    """As Polars writes it; Arrow takes the schema of the footer."""
+    sink = io.BytesIO()
+    polars.DataFrame({"id": range(rows), "text": ["x"] * rows}).write_ipc(sink, **options)
+    data = sink.getvalue()
+    wanted = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+    found = list(ipc_file(io.BytesIO(data), len(data)))
+    assert pa.Table.from_batches(found, wanted.schema).equals(wanted)
+
+
+def test_damage_of_a_schema_without_a_length_is_no_other_row() -> None:
+    sink = io.BytesIO()
+    polars.DataFrame({"id": [1]}).write_ipc(sink)
+    for place in range(8, 40):
+        data = bytearray(sink.getvalue())
+        data[place] ^= 0xFF
+        try:
+            found = list(ipc_file(io.BytesIO(bytes(data)), len(data)))
+        except (BadValue, pa.ArrowInvalid, OSError):
+            continue
+        assert [batch.to_pylist() for batch in found] == [[{"id": 1}]]
+
+
+def test_dictionaries_behind_their_rows_are_refused_with_a_way_out() -> None:
+    sink = io.BytesIO()
+    polars.DataFrame({"c": ["a", "b"]}, schema={"c": polars.Categorical}).write_ipc(sink)
+    with pytest.raises(BadValue, match=r"its dictionaries lie behind its rows.*write it by write_ipc_stream"):
+        list(ipc_file(io.BytesIO(sink.getvalue()), len(sink.getvalue())))

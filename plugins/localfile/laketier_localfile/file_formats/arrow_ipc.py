@@ -7,7 +7,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from laketier.codecs.arrow_ipc import MAGIC, ipc_file, ipc_schema
+from laketier.codecs.arrow_footer import MAGIC
+from laketier.codecs.arrow_ipc import ipc_file, ipc_schema
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.inference import Given
 from laketier.kit import conform
