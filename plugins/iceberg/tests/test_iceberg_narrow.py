@@ -173,7 +173,7 @@ HANDLERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], object], Callable[[P
     ),
     "tasks are planned": (
         lambda m: m.setattr(source, "_files", fails),
-        lambda _: source._tasks(ODD, 1, ScanRequest(), ODD),
+        lambda _: source._tasks(SimpleNamespace(schema=lambda: ODD), 1, ScanRequest(), ODD),
     ),
 }
 
