@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,6 +44,10 @@ SCHEMA = pa.schema(
 )
 
 
+MOMENT = 1_767_323_045_000_000
+"""Of the commit, in microseconds."""
+
+
 def index(name: str, column: str, kind: str, *covered: int, **details: Any) -> Any:
     segment = SimpleNamespace(fragment_ids=list(covered))
     return SimpleNamespace(name=name, field_names=[column], index_type=kind, segments=[segment], details=details)
@@ -82,7 +85,7 @@ def snapshot(*indexes: Any, schema: pa.Schema = SCHEMA, metadata: Any = None) ->
         uri="/t",
         describe_indices=lambda: list(indexes),
         get_fragments=lambda: fragments,
-        get_version=lambda: {"timestamp": datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)},
+        _ds=SimpleNamespace(current_version=lambda: {"timestamp": MOMENT * 1000}),
     )
     found: Any = LanceSearchSnapshot(dataset, "db.t")  # type: ignore[arg-type]
     found._ranked = Answers()
@@ -98,9 +101,8 @@ def ask(at: Any, query: Any, k: int = 3, **more: Any) -> Any:
 
 def test_a_snapshot_tells_what_it_is() -> None:
     at = snapshot(metadata={b"laketier.table-uuid": b"u", b"a": b"b"})
-    moment = round(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC).timestamp() * 1_000_000)
-    assert (at.snapshot_id, at.identity, at.schema.metadata) == (7, f"u@{moment}", None)
-    assert snapshot().identity == f"@{moment}"
+    assert (at.snapshot_id, at.identity, at.schema.metadata) == (7, f"u@{MOMENT}", None)
+    assert snapshot().identity == f"@{MOMENT}"
 
 
 def test_indexes_of_lances_own_answer_nothing() -> None:
