@@ -40,6 +40,20 @@ def expect_ms(found: int, what: str) -> None:
     assert _LONG_AGO < found < now + _A_DAY, f"{what} is in ms since 1970: expected about {now}, found {found}"
 
 
+def by_turns(reads: Sequence[Iterator[pa.RecordBatch]]) -> list[list[pa.RecordBatch]]:
+    """The batches of each read, where one batch is taken of each in turn until all have ended."""
+    found: list[list[pa.RecordBatch]] = [[] for _ in reads]
+    going = dict(enumerate(reads))
+    while going:
+        for which, read in list(going.items()):
+            batch = next(read, None)
+            if batch is None:
+                del going[which]
+            else:
+                found[which].append(batch)
+    return found
+
+
 def first_of(bounds: BucketBounds) -> int:
     """Where a new reader of the log begins."""
     return bounds.earliest if bounds.initial is None else bounds.initial

@@ -16,7 +16,7 @@ from laketier.rounds.checked_log import CheckedLog
 from laketier.spi import TableLog
 from laketier_conformance.expect import NotShown, expect, goes_well
 from laketier_source_conformance.children import Processes
-from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
+from laketier_source_conformance.reads import Read, by_turns, carried, read_range, read_splits, whole
 from laketier_source_conformance.system import Table
 
 _OFTEN = 8
@@ -79,15 +79,7 @@ def test_logs_of_one_source_are_read_by_turns(table: Table) -> None:
             each.append(10)
     source, options = table.system.source(), table.system.harness.table_options
     logs = [source.open(each.listed, options) for each in (table, table, other)]
-    going = dict(enumerate(_batches(log) for log in logs))
-    found: list[list[pa.RecordBatch]] = [[] for _ in logs]
-    while going:
-        for which, read in list(going.items()):
-            batch = next(read, None)
-            if batch is None:
-                del going[which]
-            else:
-                found[which].append(batch)
+    found = by_turns([_batches(log) for log in logs])
     for each, batches in zip((table, table, other), found, strict=True):
         each.expect_rows(Read(batches).rows, f"logs of one source are read by turns: {each.name}")
     with ThreadPoolExecutor(len(logs)) as pool:

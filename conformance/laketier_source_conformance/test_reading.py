@@ -10,7 +10,7 @@ import pytest
 
 from laketier.spi import LogSplit, TableLog
 from laketier_conformance.expect import expect
-from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
+from laketier_source_conformance.reads import Read, by_turns, carried, read_range, read_splits, whole
 from laketier_source_conformance.system import Table, text_of
 
 
@@ -100,17 +100,7 @@ def test_two_reads_of_a_log_go_on_by_turns(table: Table) -> None:
     log = table.log()
     splits = list(log.plan(whole(log.bounds())))
     task = carried(log)
-    first, second = (_each(task, splits) for _ in range(2))
-    found: list[list[pa.RecordBatch]] = [[], []]
-    going = {0: first, 1: second}
-    while going:
-        for which, read in list(going.items()):
-            batch = next(read, None)
-            if batch is None:
-                del going[which]
-            else:
-                found[which].append(batch)
-    for batches in found:
+    for batches in by_turns([_each(task, splits) for _ in range(2)]):
         table.expect_rows(Read(batches).rows, "two reads of one log go on by turns")
 
 

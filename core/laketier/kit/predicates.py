@@ -168,7 +168,7 @@ def _timestamp(value: datetime) -> str:
     """Nanoseconds since the epoch, by UTC for a moment in a zone: ``Z`` tells it from a local one."""
     zoned = value.tzinfo is not None
     if zoned:
-        value.astimezone(UTC)  # there must be one: reading gives that
+        value.astimezone(UTC)  # which reading gives: it fails here where UTC has another year than Python knows
     return f"{nanoseconds_of(value)}{'Z' if zoned else ''}"
 
 

@@ -228,7 +228,7 @@ def _leaf(leaf: Leaf, column: Column, kind: pa.DataType) -> Column:
 
 
 def _comparison(column: Column, leaf: Leaf, kind: pa.DataType) -> Column:
-    compared = exact_comparison(leaf.op, leaf.value, _with_numbers(kind))
+    compared = exact_comparison(leaf.op, leaf.value, _unless_moments(kind))
     if isinstance(compared, bool):
         return _always(column, compared)
     op, value = compared
@@ -239,14 +239,14 @@ def _comparison(column: Column, leaf: Leaf, kind: pa.DataType) -> Column:
 def _is_in(column: Column, values: Sequence[Any], kind: pa.DataType) -> Column:
     if not values:
         return F.lit(False)
-    members = [_literal(member) for member in exact_members(values, _with_numbers(kind))]
+    members = [_literal(member) for member in exact_members(values, _unless_moments(kind))]
     if None in values:
         return column.isin(*members, None)
     return column.isin(*members) if members else _always(column, False)
 
 
-def _with_numbers(kind: pa.DataType) -> pa.DataType | None:
-    """None for moments: Spark's have one unit, and compare with each literal as it is."""
+def _unless_moments(kind: pa.DataType) -> pa.DataType | None:
+    """The type, None for moments: Spark's have one unit, and compare with each literal as it is."""
     return None if pt.is_timestamp(kind) else kind
 
 
