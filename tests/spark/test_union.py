@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from laketier.rounds import LogRound, LogTask, run_log_task
 from laketier.rounds.configured import open_configured_table
+from laketier.rounds.log_engine import TaskDied
 from laketier.spark import read_union
 from laketier.spark.log_engine import SparkLogEngine
 from laketier.spi import Leaf, Op
@@ -78,6 +79,7 @@ def test_a_table_that_kills_its_process_fails_alone(spark: SparkSession, service
     (failed,) = [answer for answer in answers if answer.error is not None]
     assert failed.table == "laketier.lines.bad"
     assert "worker exited unexpectedly" in str(failed.error)
+    assert isinstance(failed.error, TaskDied), "it may be charged to the table"
     for each in (rounds[0], rounds[2]):
         mine = [answer for answer in answers if answer.table == each.config.pipeline]
         assert each.finish(mine).rows == 3

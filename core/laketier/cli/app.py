@@ -2,7 +2,8 @@
 
 Exit codes: 0 done; 1 a failure from below; 2 something to mend in the call, the configuration or the installation;
 3 the protocol refused (nothing was published); 4 an outcome that could not be found out, or a commit that did not
-begin; 130 interrupted. A commit that did not begin for what a person has to mend has the code of that, 2 or 3.
+begin; 75 `serve` could not begin, as the server of its state does not answer; 130 interrupted. A commit that did not
+begin for what a person has to mend has the code of that, 2 or 3.
 """
 
 from __future__ import annotations

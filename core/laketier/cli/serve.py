@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from laketier.spi import Secret
 
 _CLOSING_SECONDS = 5.0
+TRY_LATER = 75
+"""The exit code of a worker that could not begin as the server of its state database does not answer: EX_TEMPFAIL of
+sysexits.h. Nothing is wrong with the file, and a supervisor starts it again later."""
 _NAMED = 20  # so many tables are named in a message
 
 EPILOG = "Example: [bold]laketier serve service.yaml[/]   (SIGTERM or Ctrl-C: end the rounds under way, then stop)"
@@ -80,6 +83,7 @@ def serve(
     lines.worker = here.id
     token = _token(http, health, http_token_file)
     with (
+        _later(),
         _logged(),
         _listening(http, token) as page,
         _listening(health, token, "--health") as own,
@@ -129,6 +133,17 @@ def serve(
                     say(f"{described.name}: worker {here.id} is done")
         finally:
             tables.close()
+
+
+@contextmanager
+def _later() -> Iterator[None]:
+    from laketier.service.state import StateUnavailable
+
+    try:
+        yield
+    except StateUnavailable as error:
+        say(f"{type(error).__name__} {error}", err=True)
+        raise typer.Exit(TRY_LATER) from error
 
 
 def _cut_off(described: Service, worker: str, tables: Sequence[str]) -> str:

@@ -12,7 +12,16 @@ from laketier.spi import StorageError
 
 
 class EngineLost(StorageError):
-    """The engine is gone, and this process gets no other: it can only end. No table is at fault."""
+    """The engine is gone, and this process gets no other: it can only end. It went before it was given the tasks: no
+    table is at fault."""
+
+
+class EngineDied(EngineLost):
+    """The engine went while it ran tasks. One of their tables may have killed it."""
+
+
+class TaskDied(StorageError):
+    """The process of a task died, again and again, in a job that had no other table."""
 
 
 class LogEngine(Protocol):
@@ -20,8 +29,9 @@ class LogEngine(Protocol):
 
     def run(self, tasks: Sequence[LogTask]) -> Iterable[LogAnswer]:
         """The answers to all tasks, in any order, each as soon as the engine can tell it. A task that fails answers
-        with its error, and so does one whose process died; this raises only when nobody can tell what became of the
-        tasks, and `EngineLost` where it will run none any more."""
+        with its error, and so does one whose process died (`TaskDied` where no other table can have killed it); this
+        raises only when nobody can tell what became of the tasks, and `EngineLost` where it will run none any more
+        (`EngineDied` where it went while it ran these)."""
         ...
 
 

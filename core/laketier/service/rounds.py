@@ -11,13 +11,13 @@ from laketier.kit.library_errors import ends_the_process
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import complete_commands
 from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
-from laketier.rounds.log_engine import EngineLost
+from laketier.rounds.log_engine import EngineDied, EngineLost, TaskDied
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import COMMITTED, STAGED
 from laketier.service.leases import WorkerLeases
 from laketier.service.open_files import OpenFileKeeper
 from laketier.service.schedule import is_retryable
-from laketier.service.state import Failure, Lease, Success
+from laketier.service.state import Death, Failure, Lease, Success
 from laketier.service.tables import ServiceTables
 from laketier.spi import LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
 
@@ -120,8 +120,9 @@ class LeasedRound:
             if table is not None:
                 complete_commands(error, table.config)
             log.warning("[table=%s] the round failed: %s", self.key, error)
-        # Nothing is wrong with the table: a merge saw a snapshot that is no longer the newest, or the engine died.
-        return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken | EngineLost))
+        # Nothing may be wrong with the table: a merge saw a snapshot that is no longer the newest, or the engine died.
+        at_once = isinstance(error, Overtaken | EngineLost)
+        return self.lease, Failure(error, is_retryable(error), at_once, _death(error))
 
     def _commit(self, failure: LaketierError | None) -> Success:
         if self._caught_up_at is not None:
@@ -174,3 +175,9 @@ class LeasedRound:
             return None
         newest_at = self.planned_at if done.left_at is None else done.left_at
         return max(0, newest_at - complete_at) / 1000
+
+
+def _death(error: BaseException) -> Death | None:
+    if isinstance(error, EngineDied):
+        return Death.ENGINE
+    return Death.TASK if isinstance(error, TaskDied) else None

@@ -13,7 +13,7 @@ from laketier.registry import OpenSource, open_log_source
 from laketier.rounds.configured import configured_tables, excludes_all, rule_problems, unmatched
 from laketier.service.listing import Listed, list_all
 from laketier.service.schedule import State
-from laketier.service.state import StateError, StateStore
+from laketier.service.state import StateError, StateStore, StateUnavailable
 from laketier.spi import (
     ConfigError,
     FeatureNotSupported,
@@ -31,12 +31,15 @@ _ABSENT = (FileNotFoundError, NotADirectoryError)
 
 def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
     """The sources, open, if nothing is wrong with the state, the sources' options and the rules. Asks no source for its
-    tables: that may take long. Raises one `ConfigError` for all that is wrong."""
+    tables: that may take long. Raises one `ConfigError` for all that is wrong, and `StateUnavailable` where nothing is,
+    and a server does not answer that has the state: it may come back, and a file's folder does not."""
     sources: dict[str, OpenSource] = {}
     problems = list(_state_problems(service, origin))
     try:
         problems += _open(service, sources, origin)
         problems += _rule_problems(service, sources, origin)
+        if len(problems) == 1 and isinstance(problems[0], StateUnavailable) and not service.state.startswith("sqlite"):
+            raise problems[0]
         if problems:
             raise together(problems, origin=origin)
     except BaseException:

@@ -76,6 +76,7 @@ class TieringWorker:
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
+        self._told_to_stop = threading.Event()
         self._hurry = threading.Event()
         self.cut_off: list[str] = []
         self.left_out: dict[str, str] = {}
@@ -97,6 +98,7 @@ class TieringWorker:
         """Take no more tables. Called again: wait no more for rounds under way. Safe in a signal handler."""
         if self._stopping.is_set():
             self._hurry.set()
+        self._told_to_stop.set()
         self._stopping.set()
 
     def run(self) -> bool:
@@ -306,16 +308,22 @@ class TieringWorker:
         except BaseException as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
             failure = as_told(error, "the engine failed")
             if isinstance(failure, EngineLost):
-                self._lose_engine(failure)
+                failure = self._lose_engine(failure)
         for each in list(waiting.values()):
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 
-    def _lose_engine(self, error: EngineLost) -> None:
+    def _lose_engine(self, error: EngineLost) -> EngineLost:
         """Take no more tables: each would fail here, and others can have them. Of a worker that was told to stop this
-        is no news: who ends a process often ends those below it at once."""
-        if not self._stopping.is_set():
-            self.engine_lost = error
-            self._stopping.set()
+        is no news, and no table's doing: who ends a process often ends those below it at once.
+
+        Returns:
+            The error that the rounds under way end with.
+        """
+        if self._told_to_stop.is_set():
+            return EngineLost(error.what, where=error.where, why=error.why, fix=error.fix)
+        self.engine_lost = self.engine_lost or error
+        self._stopping.set()
+        return error
 
     def _commit(
         self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Success | Failure]]

@@ -22,6 +22,7 @@ GONE_FIX = (
     "Start it again: the tables say where each goes on. If that comes back, look for the end of the JVM in the log of "
     "the kernel (memory) and in that of the cluster."
 )
+_DEATHS = ("Python worker exited unexpectedly", "exited caused by one of the running tasks")
 _CALL = "An error occurred while calling "
 _TRACEBACK = "Traceback (most recent call last):"
 _CLASS = re.compile(r"^: [\w.$]+: ")
@@ -85,6 +86,12 @@ def why_ended(error: BaseException) -> str:
         return type(error).__name__
     is_python = any(line.endswith(_TRACEBACK) for line in lines)
     return _CLASS.sub("", lines[-1] if is_python else lines[0])[:_LONGEST]
+
+
+def is_of_a_death(error: BaseException) -> bool:
+    """Whether a job ended as the process of one of its tasks died, and not by an error that Python raised in it, nor
+    as an executor was taken away."""
+    return any(death in str(error) for death in _DEATHS)
 
 
 def why_gone(context: SparkContext) -> str | None:

@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from laketier.cli.app import exit_code
-from laketier.cli.serve import serve
+from laketier.cli.serve import TRY_LATER, serve
 from laketier.connectors.files.source import LandingZone
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, Worker
@@ -380,3 +380,19 @@ def test_a_key_that_is_there_twice_is_refused(described: Described) -> None:
     file.write_text("name: a\nstate: sqlite:///a.db\nstate: sqlite:///b.db\n")
     with pytest.raises(ConfigError, match=r"twice\.yaml:3:1: .*'state' is given twice, first in line 2"):
         serve(file, engine="local", until_idle=True, http=None, http_token_file=None, log_format="text")
+
+
+def test_a_state_whose_server_is_away_is_for_later(described: Described, capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be back in a minute, and a supervisor must not take the file for wrong."""
+    described.set("state", "postgresql://u:cAnArYs3cr3t@127.0.0.1:1/d")  # nobody listens on port 1
+    with pytest.raises(typer.Exit) as caught:
+        described.serve()
+    assert caught.value.exit_code == TRY_LATER
+    told = capsys.readouterr().err
+    assert "StateUnavailable" in told
+    assert "the state database did not answer" in told
+    assert "Check that the server runs" in told
+    assert "cAnArYs3cr3t" not in told
+    described.set("defaults/sink/lake.format", "localfle")
+    with pytest.raises(ConfigError, match=r"(?s)2 settings are wrong.*state, .*Did you mean 'localfile'"):
+        described.serve()

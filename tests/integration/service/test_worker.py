@@ -24,7 +24,7 @@ from laketier.config.service import load_service
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake
 from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
-from laketier.rounds.log_engine import EngineLost, LocalEngine, LogEngine
+from laketier.rounds.log_engine import EngineDied, EngineLost, LocalEngine, LogEngine
 from laketier.service.caught_up import TRUSTED_SECONDS
 from laketier.service.failpoints import COMMITTED, PLANNED
 from laketier.service.leases import WorkerLeases
@@ -598,6 +598,29 @@ def test_a_worker_whose_engine_is_gone_ends_and_leaves_its_tables_to_others(make
     assert [service.ids(other, name) for name in service.names] == [[1], [1]], "at once, by the same clock"
 
 
+def test_the_tables_of_an_engine_that_died_are_suspects(make: Callable[..., Service]) -> None:
+    """One of them may have killed it, and would kill that of the next worker, too."""
+    service = make("a", "b")
+    for lines in service.lines.values():
+        lines.append(1)
+    worker = service.worker()
+
+    class Dying:
+        def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+            del tasks
+            raise EngineDied("the engine died")
+
+    worker.engine = Dying()
+    assert worker.run()
+    assert isinstance(worker.engine_lost, EngineDied)
+    assert [each.table.suspect for each in service.opened[-1].snapshot()] == [True, True]
+    other = service.worker()
+    for _ in service.names:
+        other.work_once()
+    assert [service.ids(other, name) for name in service.names] == [[1], [1]], "one after the other, at once"
+    assert [each.table.suspect for each in service.opened[-1].snapshot()] == [False, False]
+
+
 def test_a_worker_whose_engine_goes_as_it_is_told_to_stop_ends_well(make: Callable[..., Service]) -> None:
     """A signal to all processes of a unit ends Spark's JVM beside the worker: a supervisor should see no failure."""
     service = make("a")
@@ -608,11 +631,13 @@ def test_a_worker_whose_engine_goes_as_it_is_told_to_stop_ends_well(make: Callab
         def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
             del tasks
             worker.stop()
-            raise EngineLost("the engine is gone")
+            raise EngineDied("the engine died")
 
     worker.engine = Ended()
     assert worker.run()
     assert worker.engine_lost is None
+    (seen,) = service.opened[-1].snapshot()
+    assert (seen.table.suspect, seen.table.deaths) == (False, 0)
     other = service.worker()
     other.work_once()
     assert service.ids(other, "a") == [1]

@@ -11,7 +11,7 @@ from alembic.config import Config
 
 from depth import deep_where
 from laketier.service.schedule import State
-from laketier.service.state import Lease, LeaseEnd, StateStore, Success, Worker
+from laketier.service.state import Death, Failure, Lease, LeaseEnd, StateStore, Success, Worker
 from laketier.service.state import migrate as migrating
 from laketier.service.state.database import Database
 from laketier.service.state.deaths import APART_MS, PATIENCE_MS, SET_ASIDE_AFTER
@@ -267,6 +267,80 @@ def test_where_every_table_kills_its_worker_it_is_not_the_tables(store: StateSto
         die(store, clock, worker(number))
     take(store, A)
     assert sum(each.table.state is State.STOPPED for each in store.snapshot()) == 2, "one more, as a round went well"
+
+
+def test_the_next_table_is_not_set_aside_as_the_first_one_was_resumed(store: StateStore, clock: Clock) -> None:
+    """People resume what was set aside while it is still the workers that die."""
+    store.register([table("first", priority=1), table("second")])
+    store.pause("s.second")
+    for number in range(SET_ASIDE_AFTER):
+        assert names(die(store, clock, worker(number))) == ["first"]
+    assert take(store, A) == ()
+    store.resume("s.*")
+    store.pause("s.first")
+    for number in range(10, 10 + 2 * SET_ASIDE_AFTER):
+        assert names(die(store, clock, worker(number))) == ["second"]
+    assert names(take(store, A)) == ["second"]
+    told = row(store, "second")
+    assert told.deaths == 2 * SET_ASIDE_AFTER
+    assert "no round of the service succeeded since s.first was set aside" in told.error
+
+
+DIED = Failure("Spark is gone", True, at_once=True, death=Death.ENGINE)
+
+
+def test_a_table_that_kills_the_engine_of_its_worker_is_set_aside(store: StateStore) -> None:
+    """The worker lives, and tells it: no lease runs out."""
+    store.register([table("bystander"), table("t")])
+    leases = take(store, worker(0))
+    assert names(leases) == ["bystander", "t"]
+    assert store.finish_all([(lease, DIED) for lease in leases]) == ()
+    for name in ("bystander", "t"):
+        assert (row(store, name).deaths, row(store, name).suspect) == (0, True)
+        assert "the engine of worker w0 died while it had this table and others" in row(store, name).error
+    (lease,) = take(store, A)
+    assert names([lease]) == ["bystander"]
+    store.finish(lease, Success(epoch=0))
+    for number in range(1, SET_ASIDE_AFTER + 1):
+        (lease,) = take(store, worker(number))
+        assert (names([lease]), row(store, "t").state) == (["t"], State.TIERING)
+        assert store.finish_all([(lease, DIED)]) == ()
+        assert store.finish_all([(lease, DIED)]) == (), "the first answer was lost"
+        assert (row(store, "t").deaths, row(store, "t").suspect) == (number, True)
+        assert "Spark is gone" in row(store, "t").error
+    told = row(store, "t")
+    assert told.state is State.STOPPED
+    assert "set aside: 3 times in a row" in told.error
+    assert "`laketier service resume`" in told.error
+    assert store.rounds(told.id)[0].ending is LeaseEnd.STOPPED
+    store.resume("s.t")
+    assert (row(store, "t").deaths, row(store, "t").state) == (0, State.SCHEDULED)
+
+
+def test_a_table_whose_tasks_die_alone_is_set_aside_whatever_runs_beside_it(store: StateStore, clock: Clock) -> None:
+    store.register([table("a"), table("t")])
+    failed = Failure("the Spark job ended without answers", True, death=Death.TASK)
+    for number in range(SET_ASIDE_AFTER):
+        leases = take(store, A) or take(store, A)
+        ours = [lease for lease in leases if lease.table.source_table == "t"]
+        store.finish_all([(lease, failed if lease in ours else Success(epoch=number)) for lease in leases])
+        assert len(ours) == 1
+        assert (row(store, "t").deaths, row(store, "t").suspect) == (number + 1, True)
+        assert (row(store, "a").deaths, row(store, "a").suspect) == (0, False)
+        clock.pass_seconds(600)
+        store.pause("s.a")  # else it is leased first
+    assert row(store, "t").state is State.STOPPED
+    assert "the last time a task of worker a died, in a job that had this table alone" in row(store, "t").error
+
+
+def test_two_tables_are_not_set_aside_in_one_call(store: StateStore, clock: Clock) -> None:
+    """Where every task dies it is the executors."""
+    store.register([table(f"t{number}") for number in range(4)])
+    failed = Failure("the Spark job ended without answers", True, death=Death.TASK)
+    for _ in range(40):
+        store.finish_all([(lease, failed) for lease in take(store, A)])
+        clock.pass_seconds(600)
+    assert sum(each.table.state is State.STOPPED for each in store.snapshot()) == 1
 
 
 def test_what_went_well_since_is_told_by_the_order_and_not_by_a_clock(store: StateStore, clock: Clock) -> None:

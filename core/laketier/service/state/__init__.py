@@ -28,6 +28,7 @@ When `finish` raises `StateUnavailable`, whether it was stored is unknown: call 
 
 from laketier.service.state.errors import LeaseLost, StateError, StateUnavailable
 from laketier.service.state.records import (
+    Death,
     Failure,
     Lease,
     LeaseEnd,
@@ -44,6 +45,7 @@ from laketier.service.state.store import StateStore
 from laketier.service.state.upkeep_records import IndexFigures, Upkeep, UpkeepLease
 
 __all__ = [
+    "Death",
     "Failure",
     "IndexFigures",
     "Lease",

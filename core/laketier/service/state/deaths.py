@@ -7,9 +7,13 @@ round of them goes well. No two suspects are leased by one worker at a time, and
 deaths in a row the table is set aside: STOPPED, until a person resumes it. A bystander that is charged as it was a
 suspect of an earlier death is cleared by its next round that goes well.
 
+A worker may live and tell that what ran its rounds died (`Death`): its engine counts as the worker would, and the
+process of a task that had no other table's counts against its table.
+
 No death is charged where the worker was told to stop before (a deployment, a host that shuts down), where it has been
 heard of since (it lost its lease, and lives), and where it never gave a sign. And where a table was set aside and no
-round of the service went well since, no second one is: then it is the workers that die, whatever they tier.
+round of the service went well since, no second one is: then it is the workers that die, whatever they tier. That holds
+also where the first one was resumed meanwhile.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 
 from laketier.service.schedule import State
-from laketier.service.state.records import SLACK_MS, LeaseEnd, RegisteredTable
+from laketier.service.state.records import SLACK_MS, Death, LeaseEnd, RegisteredTable
 from laketier.service.state.rows import as_table
 from laketier.service.state.tables import ROUNDS, TABLES, WORKERS, state_is
 
@@ -31,6 +35,9 @@ PATIENCE_MS = 60_000
 takes no others beside one. A round that hangs must not hold up all others."""
 APART_MS = 1_800_000
 """So long no other suspect is leased beside one: with two of them nobody would know which one to charge."""
+_SET_ASIDE = "set aside: "
+"""The begin of what the history says of a round after which a table was set aside; `_set_aside_before` looks for it."""
+_APART = "the table runs alone, for a minute at least, until one of its rounds succeeds"
 _ALONE = "which ran alone, or was the only one there with an earlier death"
 _RAN_OUT = "its lease ran out without a sign of its worker"
 
@@ -110,31 +117,59 @@ def charged(
             yield table, Charge(LeaseEnd.EXPIRED, _RAN_OUT, kept)
         elif not table.alone:
             why = (
-                f"worker {table.lease_owner} died, or no longer answered, while it had this table and others; "
-                "the table runs alone, for a minute at least, until one of its rounds succeeds"
+                f"worker {table.lease_owner} died, or no longer answered, while it had this table and others; {_APART}"
             )
             yield table, Charge(LeaseEnd.EXPIRED, why, {"deaths": table.deaths, "suspect": True, "error": why})
         else:
-            yield table, _charged_alone(connection, service, table)
+            yield (
+                table,
+                _charged_alone(
+                    connection,
+                    service,
+                    table,
+                    f"worker {table.lease_owner} died, or no longer answered, in a round of this table, {_ALONE}",
+                    "workers in a row died, or no longer answered, in rounds of this table, "
+                    f"{_ALONE}; the last one was {table.lease_owner}",
+                ),
+            )
 
 
-def _charged_alone(connection: Connection, service: str, table: RegisteredTable) -> Charge:
+def charged_in_round(connection: Connection, service: str, table: RegisteredTable, death: Death) -> Charge:
+    """What a death means that the worker of a round lived to tell. The caller records it before the next is asked
+    for."""
+    if death is Death.TASK:
+        died = f"a task of worker {table.lease_owner} died, in a job that had this table alone"
+    elif table.alone:
+        died = f"the engine of worker {table.lease_owner} died in a round of this table, {_ALONE}"
+    else:
+        why = f"the engine of worker {table.lease_owner} died while it had this table and others; {_APART}"
+        return Charge(LeaseEnd.FAILED, why, {"deaths": table.deaths, "suspect": True})
+    times = f"times in a row the worker, its engine or a task of this table died in a round of it; the last time {died}"
+    return _charged_alone(connection, service, table, died, times, LeaseEnd.FAILED)
+
+
+def _charged_alone(
+    connection: Connection,
+    service: str,
+    table: RegisteredTable,
+    died: str,
+    times: str,
+    ending: LeaseEnd = LeaseEnd.EXPIRED,
+) -> Charge:
     deaths = table.deaths + 1
-    died = f"worker {table.lease_owner} died, or no longer answered, in a round of this table, {_ALONE}"
     columns = {"deaths": deaths, "suspect": True}
     if deaths < SET_ASIDE_AFTER:
         why = f"{died}: {deaths} in a row, and after {SET_ASIDE_AFTER} the table is set aside"
-        return Charge(LeaseEnd.EXPIRED, why, {**columns, "error": why})
+        return Charge(ending, why, {**columns, "error": why})
     other = _set_aside_before(connection, service, table)
     if other is not None:
         why = (
             f"{died}: {deaths} in a row. It is tried again, as no round of the service succeeded since {other} was set "
             "aside for the same reason: check the workers and hosts (memory, the kernel's log), not the tables"
         )
-        return Charge(LeaseEnd.EXPIRED, why, {**columns, "error": why})
+        return Charge(ending, why, {**columns, "error": why})
     why = (
-        f"set aside: {deaths} workers in a row died, or no longer answered, in rounds of this table, {_ALONE}; "
-        f"the last one was {table.lease_owner}. Find out why it died (its log; the kernel's log, for lack of memory), "
+        f"{_SET_ASIDE}{deaths} {times}. Find out why it died (its log; the kernel's log, for lack of memory), "
         "and check the table's source beyond the last epoch; then run `laketier service resume`"
     )
     return Charge(LeaseEnd.STOPPED, why, {**columns, "error": why})
@@ -154,16 +189,16 @@ def _dead(connection: Connection, workers: set[str], lease_ms: int, now: int) ->
 
 def _set_aside_before(connection: Connection, service: str, table: RegisteredTable) -> str | None:
     """Another table that was set aside, if no round of the service succeeded since: in the order in which they were
-    recorded, as the clock may have been set right between the two."""
+    recorded, as the clock may have been set right between the two. The history tells, as a resumed table looks like
+    any other."""
     aside = (
         select(TABLES.c.source, TABLES.c.source_table, func.max(ROUNDS.c.id).label("round"))
         .join(ROUNDS, ROUNDS.c.tiering_table == TABLES.c.id)
         .where(
             TABLES.c.service == service,
             TABLES.c.id != table.id,
-            state_is(State.STOPPED),
-            TABLES.c.deaths >= SET_ASIDE_AFTER,
             ROUNDS.c.ending == LeaseEnd.STOPPED.value,
+            ROUNDS.c.error.startswith(_SET_ASIDE, autoescape=True),
         )
         .group_by(TABLES.c.id, TABLES.c.source, TABLES.c.source_table)
     )

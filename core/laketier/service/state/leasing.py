@@ -131,6 +131,7 @@ def end(
     tables = locked(connection, service, [lease.table.id for lease, _ in results])
     queue = Queue(connection, service)
     changes: list[tuple[RegisteredTable, dict[str, Any]]] = []
+    died: list[tuple[RegisteredTable, Lease, Failure]] = []
     rounds: list[RoundRecord] = []
     others: list[tuple[Lease, Result]] = []
     for lease, result in results:
@@ -138,12 +139,36 @@ def end(
         if table is None or not _holds(lease, table):
             others.append((lease, result))
             continue
+        if isinstance(result, Failure) and result.death is not None:
+            died.append((table, lease, result))
+            continue
         rounds.append(_round_of(table, lease, result, now))
         changes.append((table, _after(table, result, queue, now, backoff, draw)))
     if change(connection, changes) != len(changes):
         raise StateError("the database changed rows that were locked", fix="Report this.")
     record(connection, rounds)
+    for table, lease, failure in died:
+        _charge(connection, service, table, lease, failure, now, backoff, draw)
     return _not_ended_so(connection, others)
+
+
+def _charge(
+    connection: Connection,
+    service: str,
+    table: RegisteredTable,
+    lease: Lease,
+    failure: Failure,
+    now: int,
+    backoff: Backoff,
+    draw: random.Random,
+) -> None:
+    assert failure.death is not None
+    charge = deaths.charged_in_round(connection, service, table, failure.death)
+    told = replace(failure, error=f"{charge.why}. {_text(failure)}", retryable=not charge.set_aside)
+    record(connection, [_round_of(table, lease, told, now)])
+    values = {**_after_failure(table, told, now, backoff, draw), **charge.columns, "error": _text(told)}
+    if change(connection, [(table, values)]) != 1:
+        raise StateError("the database changed rows that were locked", fix="Report this.")
 
 
 def lost(lease: Lease) -> LeaseLost:
@@ -229,6 +254,11 @@ def _ending(result: Result) -> LeaseEnd:
     return LeaseEnd.FORCE_COMPLETED if result.force_completed else LeaseEnd.TIERED
 
 
+def _of_death(result: Result) -> bool:
+    """Whether it may have set its table aside."""
+    return isinstance(result, Failure) and result.death is not None
+
+
 def _text(failure: Failure) -> str:
     error = failure.error
     text = error if isinstance(error, str) else str(error) or type(error).__name__
@@ -270,7 +300,8 @@ def _not_ended_so(connection: Connection, results: Sequence[tuple[Lease, Result]
         row = ended.get(lease.table.id)
         return (
             row is not None
-            and (row.worker, row.ending) == (lease.worker, _ending(result).value)
+            and row.worker == lease.worker
+            and (row.ending == _ending(result).value or (_of_death(result) and row.ending == LeaseEnd.STOPPED.value))
             and (not isinstance(result, Success) or row.epoch == result.epoch)
         )
 

@@ -205,14 +205,25 @@ class Success:
     read_until_at: int | None = None
 
 
+class Death(StrEnum):
+    """What died in a round whose worker lives to tell it."""
+
+    ENGINE = "engine"
+    """With all that the worker ran: as if the worker had died."""
+    TASK = "task"
+    """A process that had no other table's tasks."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """A round that was not published. ``retryable``: see `laketier.service.schedule.is_retryable`. ``at_once``: and it
-    may well go better right now, so it waits for its next try only when it failed a few times in a row."""
+    may well go better right now, so it waits for its next try only when it failed a few times in a row. ``death``: of
+    what ran the round, which may be charged to the table (`laketier.service.state.deaths`)."""
 
     error: BaseException | str
     retryable: bool
     at_once: bool = False
+    death: Death | None = None
 
 
 @dataclass(frozen=True)
