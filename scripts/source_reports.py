@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,19 +24,7 @@ from laketier_source_conformance.suite import MANIFEST
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "docs" / "proof" / "conformance" / "sources"
 ARTIFACTS = ROOT / "artifacts" / "sources"
-_FILES = "laketier_source_conformance.connectors"
-OWN = {
-    "files-json": ("files", f"{_FILES}:FilesHarness"),
-    "files-csv": ("files", f"{_FILES}:CsvFilesHarness"),
-    "files-parquet": ("files", f"{_FILES}:ParquetFilesHarness"),
-    "files-arrow": ("files", f"{_FILES}:ArrowFilesHarness"),
-    "files-avro": ("files", "laketier_source_conformance.avro_files:AvroFilesHarness"),
-    "kafka": ("kafka", "laketier_kafka.conformance:KafkaHarness"),
-    "lake-delta": ("lake", "lake_source_harness:DeltaLakeHarness"),
-    "lake-iceberg": ("lake", "lake_source_harness:IcebergLakeHarness"),
-    "lake-lance": ("lake", "lake_source_harness:LanceLakeHarness"),
-    "lake-localfile": ("lake", "lake_source_harness:LocalFileLakeHarness"),
-}
+OWN = tomllib.loads((ROOT / "tests" / "support" / "own_sources.toml").read_text(encoding="utf-8"))
 """By what is read, the source and its harness."""
 _OUTCOMES = ("passed", "refused", "not shown", "failed")
 
@@ -63,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 def run(name: str) -> None:
     """Write the report of one into `ARTIFACTS`."""
-    source, harness = OWN[name]
+    own = OWN[name]
     ARTIFACTS.mkdir(exist_ok=True, parents=True)
     command = [
         sys.executable,
@@ -75,7 +64,7 @@ def run(name: str) -> None:
         "--pyargs",
         "laketier_source_conformance",
     ]
-    command += [f"--log-source={source}", f"--log-harness={harness}", "--log-lake=localfile"]
+    command += [f"--log-source={own['source']}", f"--log-harness={own['harness']}", "--log-lake=localfile"]
     command += [f"--log-report={ARTIFACTS / f'{name}.json'}"]
     path = os.pathsep.join((str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")))
     subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False)

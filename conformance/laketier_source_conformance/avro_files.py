@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from laketier_source_conformance.connectors import ParquetFilesHarness
 from laketier_source_conformance.harness import Row
+from laketier_source_conformance.landed_files import ParquetFilesHarness
 
 _FIELDS = {"id": "long", "text": "string", "score": "double", "at": {"type": "long", "logicalType": "timestamp-micros"}}
 

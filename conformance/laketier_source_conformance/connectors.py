@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.ipc
-import pyarrow.parquet
 
 from laketier.registry import installed_formats
 from laketier.spi import PluginNotFound, TablePath
+from laketier_conformance.expect import NotShown
+from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
 from laketier_source_conformance.harness import Row, SourceHarness
 
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     [("id", pa.int64()), ("text", pa.string()), ("score", pa.float64()), ("at", pa.timestamp("us", tz="UTC"))]
 )
+"""The columns of each table."""
 _NO_TRANSACTIONS = "a file is there as a whole, or hidden"
 _ONE_BUCKET = "a landing zone has one bucket"
 
@@ -66,7 +66,7 @@ class FilesHarness(SourceHarness):
 
     @property
     def table_options(self) -> Mapping[str, Any]:
-        columns = {f"columns.{field.name}": str(field.type).replace("[us, tz=UTC]", "[us, UTC]") for field in _SCHEMA}
+        columns = {f"columns.{field.name}": str(field.type).replace("[us, tz=UTC]", "[us, UTC]") for field in SCHEMA}
         return {"format": self.codec, **{name: _ALIASES.get(kind, kind) for name, kind in columns.items()}}
 
     def make_table(self, name: str) -> None:
@@ -155,55 +155,6 @@ class FilesHarness(SourceHarness):
 _ALIASES = {"double": "float64"}
 
 
-class CsvFilesHarness(FilesHarness):
-    """A landing zone of CSV."""
-
-    codec = "csv"
-    odd_text = 'ü"\u2028,'
-
-    def encode(self, rows: Sequence[Row]) -> bytes:
-        lines = [
-            ",".join((str(row["id"]), _quoted(row["text"]), repr(row["score"]), row["at"].isoformat())) for row in rows
-        ]
-        return "\n".join(["id,text,score,at", *lines, ""]).encode()
-
-    def append_bad(self, name: str) -> bytes | None:
-        line = b"no number,x,y,z"
-        self.land(name, b"id,text,score,at\n" + line + b"\n")
-        return line
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
-
-
-class ParquetFilesHarness(FilesHarness):
-    """A landing zone of Parquet."""
-
-    codec = "parquet"
-
-    def encode(self, rows: Sequence[Row]) -> bytes:
-        sink = pa.BufferOutputStream()
-        pyarrow.parquet.write_table(pa.Table.from_pylist(list(rows), schema=_SCHEMA), sink, row_group_size=1000)
-        return sink.getvalue().to_pybytes()
-
-    def append_bad(self, name: str) -> bytes | None:
-        self.land(name, b"PAR1 no such file PAR1")
-        return None
-
-
-class ArrowFilesHarness(ParquetFilesHarness):
-    """A landing zone of Arrow's own files."""
-
-    codec = "arrow"
-
-    def encode(self, rows: Sequence[Row]) -> bytes:
-        sink = pa.BufferOutputStream()
-        with pyarrow.ipc.new_file(sink, _SCHEMA) as writer:
-            writer.write_table(pa.Table.from_pylist(list(rows), schema=_SCHEMA), max_chunksize=1000)
-        return sink.getvalue().to_pybytes()
-
-
 class LakeHarness(SourceHarness):
     """A lake of one format, the first that is installed. Each append is a commit."""
 
@@ -246,27 +197,37 @@ class LakeHarness(SourceHarness):
     def make_table(self, name: str) -> None:
         if not name.isidentifier() or not name.isascii() or not name.islower():
             raise ValueError("a lake's tables have names of small letters")
-        self.lake.create(_SCHEMA, self.listed(name))
+        self.lake.create(SCHEMA, self.listed(name))
 
     def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
         rows = [row_of(number) for number in numbers]
-        batch = pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+        batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
         self.lake.table(self.listed(name)).publish_arrow([batch])
         return rows
 
     def append_equal(self, name: str) -> Sequence[Row]:
         rows = [row_of(1_000_000)] * 2
-        self.lake.table(self.listed(name)).publish_arrow([pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)])
+        self.lake.table(self.listed(name)).publish_arrow([pa.RecordBatch.from_pylist(rows, schema=SCHEMA)])
         return rows
 
     def append_many(self, name: str, count: int) -> None:
         columns = [pa.array(range(count)), pa.nulls(count, pa.string()), pa.nulls(count, pa.float64())]
-        batch = pa.record_batch([*columns, pa.nulls(count, _SCHEMA.field("at").type)], schema=_SCHEMA)
+        batch = pa.record_batch([*columns, pa.nulls(count, SCHEMA.field("at").type)], schema=SCHEMA)
         self.lake.table(self.listed(name)).publish_arrow([batch])
 
     def leave_gap(self, name: str) -> None:
         """A commit without rows."""
         self.append(name, [])
+
+    def expire(self, name: str) -> None:
+        """All snapshots but the newest, as the format's own harness ends them. The newest has all rows."""
+        found = Harness.of(self.lake.format).expire
+        if found is None:
+            raise NotShown("the expiry of snapshots", f"the harness of {self.lake.format} has no expire")
+        found(self.lake.storage, self.lake.table(self.listed(name)).info)
+
+    def expire_all(self, name: str) -> None:
+        self.expire(name)
 
     def make_again(self, name: str) -> None:
         self.lake.storage.catalog().drop_table(TablePath.parse(self.listed(name)))

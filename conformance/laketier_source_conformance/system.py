@@ -37,7 +37,7 @@ class System:
             raise CannotBe(f"{member}: {why}")
         if getattr(type(self.harness), member) is getattr(SourceHarness, member):
             raise NotShown("the harness", f"it has no {member}")
-        with blamed(member):
+        with blamed(member, but=(NotShown,)):
             return getattr(self.harness, member)(*arguments)
 
     def source(self) -> OpenSource:

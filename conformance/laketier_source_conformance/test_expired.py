@@ -43,15 +43,18 @@ def test_the_earliest_offset_tells_what_expired(table: Table) -> None:
         assert grown, f"records expired, and `bounds` of {doing} still begins where it did: {bounds}"
         for bucket, end in wanted.end.items():
             assert bucket in bounds, f"records expired, and `bounds` of {doing} lost bucket {bucket!r}: {bounds}"
-            expect(bounds[bucket].latest, end, f"the latest offset of bucket {bucket!r} after records expired")
+            last = bounds[bucket].latest
+            assert last >= end, f"records expired, and the latest offset of bucket {bucket!r} fell from {end} to {last}"
+            # Whoever lets them expire may use up offsets, as a commit does that writes files anew.
+            more = read_range(log, between({bucket: end}, {bucket: last})).rows
+            expect(more, [], f"rows from offset {end} of bucket {bucket!r} on, after records expired and none came")
 
 
 def test_what_is_left_is_read_whole(table: Table) -> None:
     log, _, _, rows = _expired(table)
     bounds = log.bounds()
-    starts = {bucket: each.earliest for bucket, each in bounds.items()}
-    found = read_range(log, between(starts, {bucket: each.latest for bucket, each in bounds.items()})).rows
-    assert found, "some records expired, and none of the others is read from the earliest offset on"
+    found = read_range(log, whole(bounds)).rows
+    assert found, "some records expired, and a new reader reads none of the others"
     extra = [row for row in ordered(found) if row not in rows]
     expect(extra, [], "rows that are left after others expired, and were never appended")
     doubled = [row for row, count in Counter(ordered(found)).items() if count > 1]

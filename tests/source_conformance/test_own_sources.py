@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from source_runs import run_sources
 
-FILES = "laketier_source_conformance.connectors"
 QUICK = (
     "test_offsets.py",
     "test_late.py",
@@ -19,23 +19,12 @@ QUICK = (
 )
 """Files of the suite that find most, and take seconds."""
 EXPIRES = "test_expired.py::test_rows_after_an_expiry_keep_their_offsets"
-SOURCES = {
-    "lines": ("lines", ""),
-    "files of JSON": ("files", f"{FILES}:FilesHarness"),
-    "files of CSV": ("files", f"{FILES}:CsvFilesHarness"),
-    "files of Parquet": ("files", f"{FILES}:ParquetFilesHarness"),
-    "files of Arrow": ("files", f"{FILES}:ArrowFilesHarness"),
-    "files of Avro": ("files", "laketier_source_conformance.avro_files:AvroFilesHarness"),
-    "lake of local files": ("lake", "lake_source_harness:LocalFileLakeHarness"),
-    "lake of Delta": ("lake", "lake_source_harness:DeltaLakeHarness"),
-    "lake of Iceberg": ("lake", "lake_source_harness:IcebergLakeHarness"),
-    "lake of Lance": ("lake", "lake_source_harness:LanceLakeHarness"),
-    "kafka": ("kafka", "laketier_kafka.conformance:KafkaHarness"),
-}
+OWN = tomllib.loads((Path(__file__).parents[1] / "support" / "own_sources.toml").read_text(encoding="utf-8"))
+SOURCES = {"lines": ("lines", ""), **{name: (own["source"], own["harness"]) for name, own in OWN.items()}}
 """By what is read, the source and its harness."""
 
 
-@pytest.mark.parametrize("name", ["lines", "files of JSON"])
+@pytest.mark.parametrize("name", ["lines", "files-json"])
 def test_most_rules_hold(tmp_path: Path, name: str) -> None:
     source, harness = SOURCES[name]
     more = [f"--log-harness={harness}"] if harness else []
@@ -45,7 +34,7 @@ def test_most_rules_hold(tmp_path: Path, name: str) -> None:
 
 
 def test_what_is_not_shown_is_told_of_single_tests(tmp_path: Path) -> None:
-    more = ["--log-harness=lake_source_harness:LocalFileLakeHarness", f"--log-test={EXPIRES}"]
+    more = ["--log-harness=lake_source_harness:NothingExpiresHarness", f"--log-test={EXPIRES}"]
     run = run_sources(tmp_path, "lake", more)
     assert run.report["results"][EXPIRES]["outcome"] == "not shown", run.output
     assert "not shown: the harness: it has no expire (1 tests)" in run.output

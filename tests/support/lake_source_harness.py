@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from laketier_source_conformance.connectors import LakeHarness
+from laketier_source_conformance.harness import SourceHarness
 
 
 class LocalFileLakeHarness(LakeHarness):
     lake_format = "localfile"
+
+
+class NothingExpiresHarness(LocalFileLakeHarness):
+    """Whose author did not get to it."""
+
+    expire = SourceHarness.expire
 
 
 class DeltaLakeHarness(LakeHarness):

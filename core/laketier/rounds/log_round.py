@@ -253,10 +253,21 @@ class LogRound:
         error = next((answer.error for answer in answers if answer.error is not None), None)
         if self.look_again is not None:
             check_same(self.log.table, self.look_again(), where=str(self.config.table))
-        if isinstance(error, OffsetsExpired) and self.settings.on_expired is OnExpired.SKIP:
+        if isinstance(error, OffsetsExpired) and self._skips_later(error):
             raise skipped_later(error)
         if error is not None:
             raise error
+
+    def _skips_later(self, expired: OffsetsExpired) -> bool:
+        """Whether the next round passes over what expired in this one: it was listed, or the log begins later by now,
+        or has the bucket no more. Else each round would miss again what this one missed, as a file that was deleted."""
+        if self.settings.on_expired is not OnExpired.SKIP or expired.again:
+            return False
+        if expired.gone:
+            return True
+        assert self._next is not None
+        start, bounds = self._next.wanted.start, self.log.bounds()
+        return any(bucket not in bounds or bounds[bucket].earliest > start[bucket] for bucket in start)
 
     def _in_one_piece(self, answers: Sequence[LogAnswer]) -> list[LogAnswer]:
         """What may be published of a round that was out of time, which then ends where that ends. The rest is deleted,

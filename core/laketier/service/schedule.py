@@ -149,8 +149,11 @@ def is_retryable(error: BaseException) -> bool:
     """Whether trying the round again may help. Not for what only a person can mend. `Fenced`, `Stale` and
     `Overtaken` may: they say that someone else moved the table on; `SchemaChanged`, `StagedFileLost` and `Collected`
     too: the next round has the new schema, and files of its own, begun after the horizon that it finds. `NotBegun` says
-    of a step that it failed, and its cause says why."""
+    of a step that it failed, and its cause says why. `OffsetsExpired` may where it says that a newer snapshot has the
+    rows."""
     if isinstance(error, NotBegun) and error.__cause__ is not None:
         return is_retryable(error.__cause__)
+    if isinstance(error, OffsetsExpired) and error.again:
+        return True
     moved_on = (Fenced, Stale, Overtaken, SchemaChanged, StagedFileLost, Collected)
     return isinstance(error, moved_on) or not isinstance(error, _NEEDS_A_PERSON)

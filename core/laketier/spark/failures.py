@@ -111,7 +111,7 @@ def _complete(error: LaketierError, text: str) -> None:
         error.format, error.feature = parts.get("format"), parts.get("feature") or ""
         error.reason = parts.get("reason") or text
     elif isinstance(error, OffsetsExpired):
-        error.gone = {}
+        error.gone, error.again = {}, False
 
 
 def await_termination(query: StreamingQuery, timeout: float | None = None) -> bool:

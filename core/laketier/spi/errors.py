@@ -129,13 +129,21 @@ class OffsetsExpired(TableError):
     Attributes:
         gone: All missing ranges (start, and end exclusive) of each bucket. Empty where the source can't list them: then
             no reader may skip them.
+        again: Whether the rows are there all the same, for whoever asks for the bounds and plans again: the range was
+            served from a snapshot, and a newer one has taken its place. Nothing was lost then, and nothing is skipped.
     """
 
     def __init__(
-        self, what: str, *, gone: Mapping[str, Sequence[tuple[int, int]]] | None = None, **parts: str | None
+        self,
+        what: str,
+        *,
+        gone: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+        again: bool = False,
+        **parts: str | None,
     ) -> None:
         super().__init__(what, **parts)
         self.gone = {} if gone is None else {bucket: tuple(ranges) for bucket, ranges in gone.items()}
+        self.again = again
 
 
 class OffsetsRewritten(TableError):

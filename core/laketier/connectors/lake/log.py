@@ -28,7 +28,6 @@ from laketier.spi import (
     ScanRequest,
     SchemaChanged,
     SnapshotNotFound,
-    StorageError,
     TableLog,
     fail_on_bad_record,
     pack,
@@ -84,12 +83,7 @@ class LakeLog(TableLog):
         start, end = wanted.start.get(BUCKET, INITIAL), wanted.end.get(BUCKET, INITIAL)
         if start >= end:
             return []
-        if start == INITIAL:
-            plan = self._snapshot(end - 1)
-        elif self.feed is not None:
-            plan = self.feed.plan(start, end)
-        else:
-            plan = self.changes.plan(start, end, skip_changes=self.skip_changes)
+        plan = self._snapshot(end - 1) if start == INITIAL else self._changed_rows(start, end)
         nothing = LogSplit(bucket=BUCKET, start=start, end=end, bytes=0, payload=LakePart(None))
         if plan is None:
             return [nothing]
@@ -101,8 +95,8 @@ class LakeLog(TableLog):
     def read(
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
-        """See `TableLog.read`. There are no bad records. Raises `StorageError` when a snapshot was taken away
-        meanwhile: the next plan is of a newer one."""
+        """See `TableLog.read`. There are no bad records. Of a snapshot that was taken away meanwhile, raises
+        `OffsetsExpired` that says so (``again``): the next plan is of a newer one."""
         schema = self.described.schema
         wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
         part: LakePart = split.payload
@@ -117,6 +111,18 @@ class LakeLog(TableLog):
         except (CorruptTable, SnapshotNotFound) as error:
             raise self._gone(split, error) from error
 
+    def _changed_rows(self, start: int, end: int) -> ScanPlan | None:
+        try:
+            if self.feed is not None:
+                return self.feed.plan(start, end)
+            return self.changes.plan(start, end, skip_changes=self.skip_changes)
+        except OffsetsExpired as error:
+            # A format knows versions, and no buckets: whoever may pass over what expired has to be told which it is.
+            first = min(self.changes.versions().earliest, end)
+            if not error.gone and start < first:
+                error.gone = {BUCKET: ((start, first),)}
+            raise
+
     def _snapshot(self, version: int) -> ScanPlan | None:
         try:
             snapshot_id = self.changes.snapshot_at(version)
@@ -129,9 +135,7 @@ class LakeLog(TableLog):
             newest = self.source.plan(ScanRequest())
             return newest if newest.snapshot_id == snapshot_id else plan
         except SnapshotNotFound as error:
-            raise OffsetsExpired(
-                f"the snapshot at version {version} can't be read any more", where=self.described.name, why=str(error)
-            ) from error
+            raise self._outdated(version, error) from error
 
     def _absent(self, plan: ScanPlan, *, may_lack: bool) -> list[str]:
         """The columns that the table has got since the plan's snapshot. Values of a new column must not be left out,
@@ -151,19 +155,25 @@ class LakeLog(TableLog):
         changed = [name for name in types if name not in self.stored.names]
         return changed + [f.name for f in self.stored if f.name in types and not types[f.name].equals(f.type)]
 
-    def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired | StorageError:
+    def _outdated(self, version: int, error: Exception) -> OffsetsExpired:
+        return OffsetsExpired(
+            f"the snapshot at version {version} can't be read any more",
+            where=self.described.name,
+            why=str(error),
+            fix="Read again, as a service does by itself: what is read then begins with the newest snapshot. If that "
+            "can't be read either, the source's table has lost files: restore them.",
+            again=True,
+        )
+
+    def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired:
         if split.start == INITIAL:
-            return StorageError(
-                f"the snapshot at version {split.end - 1} went while it was read",
-                where=self.described.name,
-                why=str(error),
-                fix="Nothing, if the table was cleaned up meanwhile: the next round reads a newer snapshot.",
-            )
+            return self._outdated(split.end - 1, error)
         return OffsetsExpired(
             f"the rows that versions {split.start} to {split.end - 1} appended can't be read any more",
             where=self.described.name,
             why=str(error),
-            fix="Keep the files of the source's table for longer than its rounds lag behind.",
+            fix="Restore them, or read the source's table into a new table. Keep the files of the source's table for "
+            "longer than its rounds lag behind.",
         )
 
 
