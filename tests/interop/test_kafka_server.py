@@ -8,13 +8,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from kafka_logs import produce, read, source_at, whole
-from laketier.spi import LogSplit, OffsetsExpired, StorageError
+from laketier.config import LakeConfig
+from laketier.rounds import LogRound, LogRoundSettings
+from laketier.rounds.log_engine import LocalEngine
+from laketier.spi import LogOffsets, LogSplit, OffsetsExpired, OffsetsRewritten, StorageError, TableChanged
 from laketier_verification.kafka_server import KafkaServer
+from laketier_verification.lakes import lake_at
 
 LIBS = os.environ.get("KAFKA_LIBS")
 pytestmark = pytest.mark.skipif(LIBS is None, reason="KAFKA_LIBS names no folder with Kafka's jars")
@@ -37,7 +43,7 @@ def transact(server: KafkaServer, topic: str, ends: list[bool | None]) -> Produc
     for turn, commit in enumerate(ends):
         producer.begin_transaction()
         for number in range(5):
-            producer.produce(topic, b"%d" % (turn * 5 + number))
+            producer.produce(topic, b"%d" % (turn * 5 + number), b"key")
         producer.flush(30)
         if commit is not None:
             (producer.commit_transaction if commit else producer.abort_transaction)(30)
@@ -106,6 +112,50 @@ def test_what_retention_took(server: KafkaServer) -> None:
     for ask in (lambda: log.plan(wanted), lambda: read_split(log, 0, 10)):
         with pytest.raises(OffsetsExpired, match="of partition 0 are gone"):
             ask()
+
+
+def test_a_topic_of_transactions_that_lost_records_and_grew_again_stops_its_table(
+    server: KafkaServer, tmp_path: Path
+) -> None:
+    """All ends of such a topic are markers: no stamp was taken there, and its table skipped what came anew."""
+    topic = server.create("elected")
+    lake = lake_at(tmp_path, "localfile", "db.t", lake__pipeline="tests.events.t")
+    transact(server, topic, [True, True, False])
+    assert tier(server, topic, lake.config) == 10
+    transact(server, topic, [True])
+    assert tier(server, topic, lake.config) == 5, "the log has the history that was read"
+    server.kill()
+    server.cut(topic, 6)
+    server.start()
+    with pytest.raises(TableChanged, match="lost its newest records"):
+        tier(server, topic, lake.config)
+    transact(server, topic, [False, True, True, True])
+    with pytest.raises(OffsetsRewritten, match="other records before"):
+        tier(server, topic, lake.config)
+
+
+def tier(server: KafkaServer, topic: str, config: LakeConfig) -> int:
+    """The rows of one round."""
+    engine = LocalEngine(1)
+    with closing(engine):
+        made = LogRound(source_at(server.bootstrap).open(topic, RAW), config, LogRoundSettings())
+        return made.finish(engine.run(made.plan())).rows
+
+
+def test_the_stamp_of_transactions_is_that_of_their_last_record_unless_it_may_be_compacted_away(
+    server: KafkaServer,
+) -> None:
+    kept, compacted = server.create("kept"), server.create("cleaned", cleanup_policy="compact,delete")
+    for topic in (kept, compacted):
+        produce(server.bootstrap, topic, [{"key": b"k", "value": b"%d" % number} for number in range(3)])
+        transact(server, topic, [True, False])
+    log, cleaned = (source_at(server.bootstrap).open(topic, RAW) for topic in (kept, compacted))
+    stamps = [log.stamp(LogOffsets({"0": end})) for end in range(1, 16)]
+    assert None not in stamps
+    assert len(set(stamps)) == 13, "the two markers end what the records before them end"
+    assert stamps[8] == stamps[7]
+    assert stamps[14] == stamps[13]
+    assert [end for end in range(1, 16) if cleaned.stamp(LogOffsets({"0": end})) is None] == [9, 15]
 
 
 def test_a_server_killed_and_started_again_in_mid_read(server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:

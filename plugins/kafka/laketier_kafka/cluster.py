@@ -110,6 +110,37 @@ class Cluster:
 
         return self._ask("asking for offsets", topic, ask)
 
+    def extents(self, topic: str, partitions: Collection[int]) -> Mapping[int, tuple[int, int]] | None:
+        """The first offset that each partition holds, and the one after the last. None for a topic that is compacted,
+        and from brokers that do not say whether it is: its offsets in between may have lost their records."""
+        if self._may_be_compacted(topic):
+            return None
+        isolation = IsolationLevel.READ_UNCOMMITTED
+        earliest = self.offsets(topic, partitions, Asked.EARLIEST, isolation)
+        latest = self.offsets(topic, partitions, Asked.LATEST, isolation)
+        return {partition: (earliest[partition].offset, latest[partition].offset) for partition in partitions}
+
+    def _may_be_compacted(self, topic: str) -> bool:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+        from laketier_kafka import client_errors
+
+        def ask(admin: Any, seconds: float) -> bool:
+            if admin.list_topics(timeout=seconds).controller_id < 0:
+                return True  # describing settings waits for a controller, and there is none
+            resource = ConfigResource(ResourceType.TOPIC, topic)
+            try:
+                settings = admin.describe_configs([resource], request_timeout=seconds)[resource].result()
+            except KafkaException as error:
+                if error.args[0].code() in (client_errors.TRANSPORT, client_errors.TIMED_OUT):
+                    raise
+                return True  # who may not ask for settings, or has a broker that tells none, reads topics all the same
+            policy = settings.get("cleanup.policy")
+            return policy is None or policy.value is None or "compact" in policy.value
+
+        return self._ask("asking for a topic's settings", topic, ask)
+
     def _topic_id(self, name: str, controller: int) -> str:
         from confluent_kafka import KafkaException, TopicCollection
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from laketier.spi import StorageError
@@ -13,14 +13,20 @@ from laketier_kafka.options import IsolationLevel
 
 _WAIT = 0.1
 """Seconds for one wait; the broker's silence is counted over many."""
+_MOST_MARKERS = 1024
+"""Transactions that end together, as those of all tasks of a job do, leave their markers in a row."""
+
+Extents = Callable[[Collection[int]], Mapping[int, tuple[int, int]] | None]
+"""The first offset that partitions hold, and the one after the last. None where records may be missing in between."""
 
 
-def stamp_of(connection: Connection, topic: str, ends: Mapping[int, int], isolation: IsolationLevel) -> str | None:
-    """A digest of the record at ``end - 1`` of each partition. None where one of them holds none, as it expired, was
-    compacted away, or is a transaction's marker: which of these it is nobody tells, and a digest of what is left would
-    be another one later. Raises `StorageError`."""
-    found = _records_at(connection, topic, {partition: end - 1 for partition, end in ends.items()}, isolation)
-    if not found or any(record is None for record in found.values()):
+def stamp_of(connection: Connection, topic: str, ends: Mapping[int, int], extents: Extents) -> str | None:
+    """A digest of the last record before the end of each partition. ``extents`` is asked where the offset before an
+    end has none: if no compaction takes records away, that is a transaction's marker, and the record is further ahead.
+    None where one of the records expired, or may have been compacted away: a digest of what is left would be another
+    one later. Raises `StorageError`."""
+    found = _last_records(connection, topic, ends, extents) if ends else None
+    if found is None:
         return None
     whole = hashlib.sha256()
     for partition, message in sorted(found.items()):
@@ -32,54 +38,117 @@ def stamp_of(connection: Connection, topic: str, ends: Mapping[int, int], isolat
     return whole.hexdigest()[:32]
 
 
-def _records_at(
-    connection: Connection, topic: str, offsets: Mapping[int, int], isolation: IsolationLevel
-) -> dict[int, Any]:
-    """The client's message at each offset, None where there is none. Ends at the first that is missing."""
-    from confluent_kafka import Consumer, TopicPartition
+def _last_records(
+    connection: Connection, topic: str, ends: Mapping[int, int], extents: Extents
+) -> dict[int, Any] | None:
+    """The client's last message before each end. None as soon as one of them is not there. Looks at windows that reach
+    ever further back: no more records are fetched than there are markers."""
+    from confluent_kafka import Consumer
 
-    if not offsets:
-        return {}
     reasons = Reasons()
-    doing = "the records before a position were looked up"
-    # One batch of each partition, however large: brokers send a first one whole.
-    settings = {**connection.consumer_settings(isolation), "fetch.message.max.bytes": 1, "error_cb": reasons.remember}
+    # What is before an end was decided: so a record of an aborted transaction tells a history as well as another.
+    # One batch of each partition at a time, however large: brokers send a first one whole.
+    settings = {
+        **connection.consumer_settings(IsolationLevel.READ_UNCOMMITTED),
+        "fetch.message.max.bytes": 1,
+        "error_cb": reasons.remember,
+    }
     found: dict[int, Any] = {}
-    with naming_client_errors(connection, doing, topic, reasons):
+    windows = {partition: (end - 1, end) for partition, end in ends.items()}
+    bounds: Mapping[int, tuple[int, int]] | None = None
+    width = 1
+    with naming_client_errors(connection, _DOING, topic, reasons):
         consumer = Consumer(settings)
         try:
-            consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in offsets.items()])
-            heard = time.monotonic()
-            while len(found) < len(offsets) and None not in found.values():
-                for message in consumer.consume(len(offsets), _WAIT):
-                    partition: Any = message.partition()
-                    if message.error() is not None:
-                        if _is_passing(connection, message.error(), doing, topic, reasons):
-                            continue
-                        found.setdefault(partition, None)
-                    elif partition not in found:
-                        found[partition] = message if message.offset() == offsets[partition] else None
-                    heard = time.monotonic()
-                if time.monotonic() - heard > connection.timeout:
-                    why = reasons.why()
-                    raise StorageError(
-                        f"Kafka sent nothing for {connection.timeout:g} s while {doing}",
-                        where=topic,
-                        why=None if why is None else connection.redact(why),
-                        fix="Check that this machine reaches the leaders of the topic, or raise timeout-seconds.",
-                    )
+            looking = _Looking(connection, topic, consumer, reasons)
+            while windows:
+                last = looking.last_in(windows)
+                if last is None:
+                    return None
+                found |= last
+                windows = {partition: window for partition, window in windows.items() if partition not in last}
+                bounds = bounds or (extents(windows) if windows else {})
+                width *= 2
+                if bounds is None or width > _MOST_MARKERS:
+                    return None
+                for partition, (start, _) in windows.items():
+                    first, latest = bounds[partition]
+                    if start <= first or latest < ends[partition]:
+                        return None
+                    windows[partition] = (max(first, ends[partition] - width), start)
         finally:
             consumer.close()
     return found
 
 
-def _is_passing(connection: Connection, error: Any, doing: str, topic: str, reasons: Reasons) -> bool:
-    """Whether the client tries again by itself. False where the log has no such offset."""
-    from laketier_kafka import client_errors
+_DOING = "the records before a position were looked up"
 
-    code = error.code()
-    if code in (client_errors.PARTITION_EOF, client_errors.AUTO_OFFSET_RESET):
-        return False
-    if error.retriable() or code in (client_errors.TRANSPORT, client_errors.ALL_BROKERS_DOWN, client_errors.RESOLVE):
-        return True
-    raise refusal(connection, error, doing, topic, reasons)
+
+class _Looking:
+    def __init__(self, connection: Connection, topic: str, consumer: Any, reasons: Reasons) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._consumer = consumer
+        self._reasons = reasons
+
+    def last_in(self, windows: Mapping[int, tuple[int, int]]) -> dict[int, Any] | None:
+        """The last message in the window of each partition that has any there. None where a window begins outside of
+        its partition."""
+        from confluent_kafka import TopicPartition
+
+        self._consumer.assign(
+            [TopicPartition(self._topic, partition, start) for partition, (start, _) in windows.items()]
+        )
+        last: dict[int, Any] = {}
+        left = {partition: end for partition, (_, end) in windows.items()}
+        heard = time.monotonic()
+        while left:
+            before = len(left)
+            for message in self._consumer.consume(len(left), _WAIT):
+                partition = message.partition()
+                if message.error() is not None:
+                    if self._is_passing(message.error()):
+                        continue
+                    if not self._is_end(message.error()):
+                        return None
+                    left.pop(partition, None)
+                elif partition in left:
+                    if message.offset() < left[partition]:
+                        last[partition] = message
+                    if message.offset() >= left[partition] - 1:
+                        del left[partition]
+                heard = time.monotonic()
+            # The client passes over a transaction's marker without a message; only its position tells.
+            for place in self._consumer.position([TopicPartition(self._topic, partition) for partition in left]):
+                if place.offset >= left[place.partition]:
+                    del left[place.partition]
+            if len(left) < before:
+                heard = time.monotonic()
+            if time.monotonic() - heard > self._connection.timeout:
+                why = self._reasons.why()
+                raise StorageError(
+                    f"Kafka sent nothing for {self._connection.timeout:g} s while {_DOING}",
+                    where=self._topic,
+                    why=None if why is None else self._connection.redact(why),
+                    fix="Check that this machine reaches the leaders of the topic, or raise timeout-seconds.",
+                )
+        return last
+
+    @staticmethod
+    def _is_end(error: Any) -> bool:
+        """Whether all that the partition holds was read. Otherwise the log has no such offset."""
+        from laketier_kafka import client_errors
+
+        return bool(error.code() == client_errors.PARTITION_EOF)
+
+    def _is_passing(self, error: Any) -> bool:
+        """Whether the client tries again by itself."""
+        from laketier_kafka import client_errors
+
+        code = error.code()
+        if code in (client_errors.PARTITION_EOF, client_errors.AUTO_OFFSET_RESET):
+            return False
+        passing = (client_errors.TRANSPORT, client_errors.ALL_BROKERS_DOWN, client_errors.RESOLVE)
+        if error.retriable() or code in passing:
+            return True
+        raise refusal(self._connection, error, _DOING, self._topic, self._reasons)

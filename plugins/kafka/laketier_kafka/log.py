@@ -73,9 +73,9 @@ class KafkaLog(TableLog):
 
     def stamp(self, position: LogOffsets) -> str | None:
         """See `TableLog.stamp`: of the last record of each partition. It tells a topic that lost its newest records, or
-        was made again on brokers without ids of topics, and has grown since. None where one of these records is not
-        there any more, and where a transaction's marker comes last. Raises `TableChanged` for a partition that is not
-        there any more."""
+        was made again on brokers without ids of topics, and has grown since. Markers of transactions that come after
+        it are passed over, where the topic is not compacted. None where one of these records is not there any more.
+        Raises `TableChanged` for a partition that is not there any more."""
         ends = {int(bucket): end for bucket, end in position.items() if end > 0}
         if not ends.keys() <= set(self._topic.partitions):
             missing = sorted(ends.keys() - set(self._partitions()))
@@ -87,7 +87,10 @@ class KafkaLog(TableLog):
                     fix="Decide first whether the lake table is kept, dropped or renamed. Then give the topic a new "
                     "target.",
                 )
-        return stamp_of(self._cluster.connection, self._topic.name, ends, self._options.isolation_level)
+        name = self._topic.name
+        return stamp_of(
+            self._cluster.connection, name, ends, lambda partitions: self._cluster.extents(name, partitions)
+        )
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """See `TableLog.plan`. Raises `TableChanged` when the topic was made again, and `StorageError` for a range

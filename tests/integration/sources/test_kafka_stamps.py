@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from kafka_logs import json_options, produce, source_at
+from kafka_logs import json_options, mark, produce, read, source_at
 from laketier.config import LakeConfig
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
 from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import LogOffsets, OffsetsRewritten, StorageError, TableChanged
+from laketier_kafka.cluster import Asked, Cluster
+from laketier_kafka.connection import Connection
+from laketier_kafka.last_records import Extents, stamp_of
 from laketier_kafka.mock_broker import KafkaBroker
+from laketier_kafka.options import IsolationLevel, KafkaOptions
 from laketier_verification.lakes import ids, lake_at
 
 
@@ -91,6 +95,48 @@ def test_a_stamp_is_of_the_last_record_of_each_partition(broker: KafkaBroker, to
     broker.delete_records(topic, 0, 3)
     assert stamp(p0=4, p1=4) == found[-1]
     assert stamp(p0=3, p1=4) is None, "that part has expired"
+
+
+@pytest.mark.parametrize("markers", [1, 70])
+def test_markers_of_transactions_after_the_last_record_hide_it_from_no_stamp(
+    broker: KafkaBroker, topic: str, markers: int
+) -> None:
+    """All that comes last in a topic of transactions is a marker, so no rewrite of such a topic was noticed."""
+    connection = Connection.of(KafkaOptions(bootstrap_servers=broker.bootstrap, timeout_seconds=20), "events")
+    cluster = Cluster(connection)
+
+    def extents(partitions: Collection[int]) -> Mapping[int, tuple[int, int]]:
+        """As the cluster tells it of a topic that is not compacted; the mock broker tells no settings of topics."""
+        first, last = (
+            cluster.offsets(topic, partitions, which, IsolationLevel.READ_UNCOMMITTED)
+            for which in (Asked.EARLIEST, Asked.LATEST)
+        )
+        return {partition: (first[partition].offset, last[partition].offset) for partition in partitions}
+
+    def stamp(first: int, second: int, extents: Extents = extents) -> str | None:
+        return stamp_of(connection, topic, {0: first, 1: second}, extents)
+
+    for partition in range(2):
+        produce(broker.bootstrap, topic, [value(number) for number in range(3)], partition)
+    plain = stamp(3, 3)
+    assert plain is not None
+    for _ in range(markers):
+        mark(broker.bootstrap, topic)
+    log = source_at(broker.bootstrap).open(topic, json_options(id="int64"))
+    assert log.bounds()["0"].latest == 3 + markers
+    assert read(log).num_rows == 6
+    assert stamp(3 + markers, 3) == plain, "the last record is the same one"
+    assert stamp(3 + markers, 2) not in (plain, None)
+    assert stamp(4 + markers, 3) is None, "the log ends before"
+    assert stamp(3 + markers, 3, lambda _: None) is None, "compaction may have taken it away"
+    produce(broker.bootstrap, topic, [value(9)])
+    mark(broker.bootstrap, topic)
+    assert stamp(3 + markers, 3) == plain, "it stays as the log grows"
+    assert stamp(5 + markers, 3) not in (plain, None)
+    broker.delete_records(topic, 0, 2)
+    assert stamp(3 + markers, 3) == plain
+    broker.delete_records(topic, 0, 3)
+    assert stamp(3 + markers, 3) is None, "the record has expired, and its marker has not"
 
 
 def test_a_broker_that_is_away_is_told_when_a_stamp_is_wanted() -> None:
