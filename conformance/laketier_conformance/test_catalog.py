@@ -16,11 +16,14 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     IncompatibleTable,
+    LakeCatalog,
+    LakeStorage,
     LaketierError,
     PartitionField,
     RenameColumn,
     SetProperty,
     TableDescriptor,
+    TableInfo,
     TableNotFound,
     TablePath,
     UnsupportedType,
@@ -69,6 +72,22 @@ def test_a_comment_stays_as_it_is(lake: Lake) -> None:
     told = lake.create(name="db.told", comment=comment).info.descriptor.comment
     assert told in (comment, None), f"the comment of a table is the one that it was given, {comment!r}: found {told!r}"
     expect(lake.create(name="db.silent").info.descriptor.comment, None, "the comment of a table that has none")
+    _is_kept_whole(lake, "a comment", lambda text: {"comment": text}, lambda info: info.descriptor.comment)
+
+
+def _is_kept_whole(
+    lake: Lake, what: str, given: Callable[[str], dict[str, Any]], told: Callable[[TableInfo], str | None]
+) -> None:
+    """Past the lengths at which columns of catalogs end: 255, 4,000 and 65,535. What is too long is refused."""
+    for number, length in enumerate((256, 4_001, 66_000)):
+        text = "ab\u00e9 " * (length // 4) + "end"
+        try:
+            found = told(lake.create(name=f"db.long{number}", **given(text)).info)
+        except LaketierError:
+            return
+        assert found in (None, text), (
+            f"{what} of {len(text)} letters is kept whole, or refused: found {len(found or '')} letters of it"
+        )
 
 
 def test_properties_stay_as_they_are(lake: Lake) -> None:
@@ -82,6 +101,12 @@ def test_properties_stay_as_they_are(lake: Lake) -> None:
     told = lake.create(name="db.cased", properties=cased).info.descriptor.properties
     kept = {name: value for name, value in told.items() if name.lower() == "note.case"}
     assert not kept or kept == cased, f"properties whose names differ by case: {difference(kept, cased)}"
+    _is_kept_whole(
+        lake,
+        "a property",
+        lambda text: {"properties": {"acme.note": text}},
+        lambda info: info.descriptor.properties.get("acme.note"),
+    )
 
 
 def test_metadata_of_columns_do_not_count(lake: Lake) -> None:
@@ -480,6 +505,61 @@ def test_two_warehouses_of_one_process(lake: Lake, opened: Opened, tmp_path: Pat
         expect(found, [TablePath("db", "t")], "the tables of another warehouse")
         expect(theirs.ids, ids_of(7), "rows of another warehouse")
     expect(lake.table("db.t").ids, ids_of(0), "rows of a warehouse that was used beside another one")
+
+
+def test_two_catalogs_that_stay_open(lake: Lake) -> None:
+    """Each goes on with a table as the other one left it: made, written to, changed, dropped and made anew. Services
+    hold their catalogs for months, and what one remembers another one changes."""
+    first, second = lake.storage, lake.storage
+    ours, theirs = first.catalog(), second.catalog()
+    path, rows = TablePath("db", "t"), list[int]()
+
+    def round_by(storage: LakeStorage, catalog: LakeCatalog, epoch: int) -> None:
+        factory = storage.tiering_factory(catalog.load_table(path))
+        message = write_task(factory, [pa.record_batch({"id": [epoch]})])
+        TieringRound(factory, token=token(epoch)).commit_messages([message])
+        rows.append(epoch)
+        expect(lake.table("db.t").ids, rows, f"rows of a table after epoch {epoch}, which a storage in use wrote")
+
+    expect((ours.list_tables(), theirs.list_tables()), ([], []), "the tables of an empty warehouse")
+    with refused(TableNotFound, "a table that is not there yet is loaded"):
+        theirs.load_table(path)
+    uuid = ours.create_table(path, TableDescriptor(SCHEMA)).table_uuid
+    what = "for a catalog that was open when another one made the table"
+    expect(theirs.list_tables(), [path], f"the tables {what}")
+    expect(theirs.load_table(path).table_uuid, uuid, f"the identity {what}")
+    expect(theirs.create_table(path, TableDescriptor(SCHEMA)).table_uuid, uuid, f"the identity when made again, {what}")
+    round_by(second, theirs, 0)
+    round_by(first, ours, 1)
+    columns = [*SCHEMA.names]
+    if lake.declares(Feature.ADD_COLUMN):
+        for catalog, name in ((ours, "more"), (theirs, "extra"), (ours, "last")):
+            columns.append(name)
+            altered = catalog.alter_table(path, [AddColumn(pa.field(name, pa.string()))])
+            expect(altered.schema.names, columns, "the columns after two open catalogs added some in turn")
+            expect(theirs.load_table(path).schema.names, columns, "the columns for the other open catalog")
+        round_by(second, theirs, 2)
+    if not lake.declares(Feature.DROP_TABLE):
+        return
+    ours.drop_table(path)
+    rows.clear()
+    what = "for a catalog that was open when another one dropped the table"
+    expect(theirs.list_tables(), [], f"the tables {what}")
+    for doing, act in (("loaded", theirs.load_table), ("dropped", theirs.drop_table)):
+        with refused(TableNotFound, f"a table that another open catalog dropped is {doing}"):
+            act(path)
+    anew = theirs.create_table(path, TableDescriptor(SCHEMA)).table_uuid
+    expect(anew == uuid, False, f"whether the table that is made anew is the dropped one, {what}")
+    info = ours.load_table(path)
+    what = "of a table that another open catalog made anew"
+    expect((info.table_uuid, info.schema.names), (anew, SCHEMA.names), f"the identity and the columns {what}")
+    round_by(first, ours, 0)
+    round_by(second, theirs, 1)
+    theirs.drop_table(path)
+    third = ours.create_table(path, TableDescriptor(SCHEMA)).table_uuid
+    expect(third in (uuid, anew), False, f"whether the table that is made once more is a dropped one, {what}")
+    rows.clear()
+    round_by(first, ours, 0)
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

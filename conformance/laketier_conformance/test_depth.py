@@ -24,6 +24,7 @@ from laketier.spi import (
     RowsChanged,
     SchemaChange,
     SnapshotNotFound,
+    TableState,
     Watermark,
     WidenColumn,
     WriteMode,
@@ -49,8 +50,8 @@ that number."""
 AT_ONCE = {n: OTHERS + 1 + n for page in (10, 32, 50, 64, 100, 128, 200, 256) for n in range(page - 4, page - 1)}
 """Of commits of others, by number: the row of each that is the last or the first of so many as are commonly read at
 once. Two commits come before theirs, or three."""
-PIPELINES = 75
-"""With each tenth of them left out, more than a list of the newest pipelines commonly has room for: 10, 32, 64."""
+PIPELINES = 120
+"""With each tenth of them left out, more than a list of pipelines commonly has room for: 10, 32, 64, 100."""
 TASKS = 105
 """Past the numbers of small files at which a format commonly writes them as one: 10, 32, 50. And past those that are
 commonly the most of one request: 64, 100."""
@@ -119,6 +120,7 @@ def _are_there_behind(foreign: int, table: Table) -> None:
         found = state.watermark("p")
         assert found is not None, f"{foreign} commits of others came after the pipeline's, and {which} forgot it"
         expect(found.token, mark.token, f"{foreign} commits of others came since, and {which} tells the watermark")
+        _knows_each_pipeline(state, range(many, foreign), which)
     for whose, commit in commits.items():
         assert opened.landed(commit), (
             f"the commit of {whose} landed {foreign} commits ago, and `landed` says that it did not: its files would "
@@ -133,6 +135,20 @@ def _are_there_behind(foreign: int, table: Table) -> None:
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2) + theirs, f"{since} each epoch's rows are there once")
+
+
+def _knows_each_pipeline(state: TableState, numbers: range, which: str) -> None:
+    """Those that `foreign_commits` made, which beside each tenth commit are one each."""
+    theirs = {f"other {number % PIPELINES}": number for number in numbers if number % 10 != 9}
+    for name, number in theirs.items():
+        mark = state.watermark(name)
+        assert mark is not None, f"{len(theirs)} pipelines published, and {which} does not know {name!r} of them"
+        expect(
+            mark.token, token(number // PIPELINES, name), f"{which} of {len(theirs)} pipelines tells that of {name!r}"
+        )
+    listed = state.pipelines()
+    missing = set[str]() if listed is None else {*theirs} - {*listed}
+    assert not missing, f"{which} lists {len(listed or ())} pipelines, and not {sorted(missing)}, which published"
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import errno
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from laketier.spi import DeliveryLevel, Feature, support_of
+from laketier.spi import AddColumn, DeliveryLevel, Feature, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.delivery import ids_until, made_whole, not_absent, own, publish_of, round_of
@@ -58,8 +59,8 @@ def _made_whole(table: Table, epoch: int, told: str, seen: list[int] | None = No
 
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
-    """Of one task: the effects of another are the same again. After each second kill another pipeline commits nothing
-    before the round is run again: what the dead one left by then is no part of that."""
+    """Of one task: the effects of another are the same again. Before the round is run again another pipeline commits
+    nothing, or a new column comes, after each third kill: what the dead one left by then is no part of that."""
     catalog = table.lake.storage.catalog()
     known, rows = catalog.table_version(table.path), table.ids
     for epoch, run in enumerate(killed_at_each(runs, round_of)):
@@ -70,10 +71,13 @@ def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
             f"{told}: who knew a version of the table is told that it is the newest, and it has other rows: expected "
             f"another version or None, and found rows {seen} where {rows} were before"
         )
-        if epoch % 2:
-            table.append(epoch // 2, [], pipeline="idle")
+        if epoch % 3 == 1:
+            table.append(epoch // 3, [], pipeline="idle")
             told = f"{told}, and another pipeline's epoch without rows came before the replay"
-        _made_whole(table, epoch, told, None if epoch % 2 else seen)
+        elif epoch % 3 == 2 and table.lake.declares(Feature.ADD_COLUMN):
+            catalog.alter_table(table.path, [AddColumn(pa.field(f"c{epoch}", pa.int64()))])
+            told = f"{told}, and a new column came before the replay"
+        _made_whole(table, epoch, told, None if epoch % 3 else seen)
         known, rows = catalog.table_version(table.path), ids_until(epoch + 1)
 
 

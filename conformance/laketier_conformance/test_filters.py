@@ -101,7 +101,12 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "timestamp-ms": (pa.timestamp("ms"), [MOMENT.replace(microsecond=us) for us in (0, 122000, 123000, 999000)]),
     "timestamp-us": (
         pa.timestamp("us"),
-        [datetime(1, 1, 1), *(datetime(1969, 12, 31, 23, 59, 59, 999998 + us) for us in (0, 1)), MOMENT],
+        [
+            datetime(1, 1, 1),
+            *(datetime(1969, 12, 31, 23, 59, 59, 999998 + us) for us in (0, 1)),
+            MOMENT,
+            *(datetime(9999, 12, 31, 8, 30, 15, 123459 + us) for us in (0, 1)),
+        ],
     ),
     "timestamp-us-utc": (
         pa.timestamp("us", "UTC"),
@@ -390,6 +395,23 @@ def test_filters_by_numbers_between_floats(lake: Lake) -> None:
             expect(sorted(found), sorted(ids), f"rows of {leaf} on a column of 32 bits")
 
 
+def test_filters_by_numbers_between_integers(lake: Lake) -> None:
+    """A number with a fraction is none of a column of integers, and lies between two that are. A reader that cuts it to
+    one of them passes over a file whose rows are that one."""
+    table, everything = _filled(lake, pa.int64(), [[-2, -1], [0, 0], [1], [None], [2**53 + 1]])
+    rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
+    source = table.source
+    for literal in (Decimal("0.5"), Decimal("-0.5"), Decimal(f"{2**53}.5"), 0.5, -1.5):
+        below = {each for each, value in rows if value < literal}
+        above = {each for each, _ in rows} - below
+        less, greater = Leaf("v", Op.LT, literal), Leaf("v", Op.GT, literal)
+        wanted: list[tuple[Predicate, set[int]]] = [(less, below), (Not(less), above), (greater, above)]
+        for predicate, ids in [*wanted, (Not(greater), below), (Leaf("v", Op.EQ, literal), set[int]())]:
+            plan = source.plan(ScanRequest(filters=(predicate,)))
+            found = finished(read_plan(source, plan), plan, None)["id"].to_pylist()
+            expect(sorted(found), sorted(ids), f"rows of {predicate} on integers")
+
+
 def _filter_beyond(table: Table, everything: pa.Table, literals: list[Any], what: str) -> None:
     rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
     for literal in literals:
@@ -416,6 +438,8 @@ def test_filters_by_nan_and_by_lists_with_nothing(lake: Lake) -> None:
     table, everything = _filled(lake, pa.float64(), [[NAN, 1.0], [1.0, 1.0], [None], [NAN], [2.0, 3.0]])
     lists = [(NAN,), (1.0, NAN), (1.0, None), (None,), ()]
     leaves = [*(Leaf("v", op, NAN) for op in COMPARED), *(Leaf("v", Op.IN, values) for values in lists)]
+    # Whole numbers are literals of floats, too; of NaN, which no bounds have, `v > 0` and `v <= 0` are both false.
+    leaves += [Leaf("v", Op.GT, 0), Leaf("v", Op.GE, 0), Leaf("v", Op.LT, 9), Leaf("v", Op.LE, 9)]
     compare(table, everything, [*leaves, *(Not(leaf) for leaf in leaves)])
 
 
