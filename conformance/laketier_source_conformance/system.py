@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from laketier.registry import OpenSource, open_log_source
+from laketier.registry import OpenSource, installed_sources, open_log_source
 from laketier.rounds.checked_log import CheckedLog
 from laketier_conformance.expect import HarnessFailed, NotShown, expect, told
 from laketier_source_conformance.harness import Row, SourceHarness
@@ -53,6 +53,13 @@ class System:
         with blamed("make_table", but=(ValueError,)):
             self.harness.make_table(name)
         return Table(self, name)
+
+    def packages(self, log: CheckedLog) -> set[str]:
+        """Those whose modules are the source's own, and the harness's."""
+        modules = {offer.module for offer in installed_sources() if offer.name == self.kind}
+        modules |= {each.__module__ for kind in (type(log.log), type(self.harness)) for each in kind.mro()}
+        others = {"abc", "builtins", "laketier_conformance", "laketier_source_conformance"}
+        return {module.partition(".")[0] for module in modules} - others
 
     def close(self) -> None:
         """End all that was opened."""

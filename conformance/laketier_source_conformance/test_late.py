@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from laketier.spi import TableLog
+from laketier_conformance.host_clocks import off
 from laketier_source_conformance.harness import Row
 from laketier_source_conformance.reads import between, first_of, latest, read_range, since
 from laketier_source_conformance.system import Table
 
 _QUICKLY = 20
+_AT_ONE_MOMENT = 3
 
 
 def test_appends_in_quick_succession_are_told_apart(table: Table) -> None:
-    """Also those within one millisecond: each look lies between two of them."""
+    """Each look lies between two of them."""
+    found = _read_as_they_come(table, table.log(), _QUICKLY)
+    table.expect_rows(
+        found, f"{_QUICKLY} rows are appended one after the other, each is read at once, and found each once"
+    )
+
+
+def test_appends_of_one_moment_are_told_apart(table: Table) -> None:
+    """The clock that the source and the harness see stands still, as between two ticks, or where it is set back."""
     log = table.log()
+    with off(0, table.system.packages(log), stopped=True):
+        found = _read_as_they_come(table, log, _AT_ONE_MOMENT)
+    table.expect_rows(
+        found,
+        f"{_AT_ONE_MOMENT} rows are appended within one moment of this host's clock, each is read at once, and found "
+        "each once",
+    )
+
+
+def _read_as_they_come(table: Table, log: TableLog, count: int) -> list[Row]:
+    """So many rows, each appended and read by itself."""
     found: list[Row] = []
     start = {bucket: first_of(each) for bucket, each in log.bounds().items()}
-    for _ in range(_QUICKLY):
+    for _ in range(count):
         table.append(1)
         bounds = log.bounds()
         found += read_range(log, since(start, bounds)).rows
         start = latest(bounds)
-    table.expect_rows(
-        found, f"{_QUICKLY} rows are appended one after the other, each is read at once, and found each once"
-    )
+    return found
 
 
 def test_a_record_that_comes_late_moves_no_other(table: Table) -> None:

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-from laketier.registry import installed_sources
 from laketier.spi import BadRecord, LogOffsets, LogRange, TableLog
 from laketier_conformance.expect import expect
 from laketier_source_conformance.children import Processes
@@ -60,14 +59,11 @@ def test_a_fresh_interpreter_reads_the_same_rows(table: Table, processes: Proces
 
 
 @pytest.mark.parametrize("days", [-4000, 4000], ids=["behind", "ahead"])
-def test_a_host_with_another_clock_reads_the_same_rows(
-    table: Table, processes: Processes, kind: str, days: int
-) -> None:
+def test_a_host_with_another_clock_reads_the_same_rows(table: Table, processes: Processes, days: int) -> None:
     table.append(9)
     log = table.log()
     wanted = whole(log.bounds())
-    (offer,) = [each for each in installed_sources() if each.name == kind]
-    packages = sorted({module.partition(".")[0] for module in (offer.module, type(log.log).__module__)})
+    packages = sorted(table.system.packages(log))
     ahead = days * 24 * 3600 * 1000
     found = processes.read(log.log, log.plan(wanted), processes.take(), ahead=ahead, packages=packages).rows
     expect(

@@ -61,15 +61,13 @@ class ListsNoShardThatIsEmpty(NotesLog):
         return {bucket: each for bucket, each in super().bounds().items() if each.earliest < each.latest}
 
 
-@wrong("test_late.py::test_appends_in_quick_succession_are_told_apart", "each once")
+@wrong("test_late.py::test_appends_of_one_moment_are_told_apart", "each once")
 class CountsByTheMoment(NotesLog):
-    """Offsets are tenths of a second. What comes in one that was read is lost."""
-
-    # Milliseconds would be the likelier mistake: a quick machine alone appends twice in one.
+    """Offsets are milliseconds. What comes in one that was read is lost."""
 
     def bounds_of(self, bucket: str, meta: Mapping[str, Any]) -> BucketBounds:
-        tenths = [line["at"] // 100 for line in self.lines(bucket)]
-        return BucketBounds(min(tenths, default=0), max(tenths, default=-1) + 1)
+        moments = [line["at"] for line in self.lines(bucket)]
+        return BucketBounds(min(moments, default=0), max(moments, default=-1) + 1)
 
     def refuse_expired(self, bucket: str, start: int) -> None:
         return
@@ -79,8 +77,8 @@ class CountsByTheMoment(NotesLog):
 
     def records(self, split: LogSplit) -> Iterator[BadRecord]:
         for line in self.lines(split.bucket):
-            if split.start <= line["at"] // 100 < split.end and not line.get("gap"):
-                yield BadRecord(bucket=split.bucket, offset=line["at"] // 100, error="", value=line["v"].encode())
+            if split.start <= line["at"] < split.end and not line.get("gap"):
+                yield BadRecord(bucket=split.bucket, offset=line["at"], error="", value=line["v"].encode())
 
 
 # -- tables that are polled --------------------------------------------------------------------------------------------
