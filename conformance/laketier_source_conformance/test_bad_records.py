@@ -156,6 +156,9 @@ def test_decode_gives_the_rows_that_a_read_gives(table: Table) -> None:
     table.expect_rows(rows, "the records of a log are decoded")
     one = Read(list(log.decode(records[2:3], on_bad_record=told.append))).rows
     expect(len(one), 1, "one record of a row is decoded")
+    moved = BadRecord(**{**vars(records[3]), "bucket": records[2].bucket, "offset": records[2].offset})
+    found = Read(list(log.decode([moved], on_bad_record=told.append))).rows
+    assert found != one, f"bytes are decoded that the log has elsewhere: the row at their offset came of it, {found}"
     expect(list(log.decode([], on_bad_record=told.append)), [], "no records are decoded")
 
 

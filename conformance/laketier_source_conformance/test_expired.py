@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from laketier.spi import LogOffsets, LogRange, LogSplit, OffsetsExpired, TableLog
 from laketier_conformance.expect import expect, goes_well
@@ -21,6 +22,9 @@ from laketier_source_conformance.reads import (
     whole,
 )
 from laketier_source_conformance.system import CannotBe, Table, ordered
+
+_PAGES = 25_000
+"""Rows that a client fetches in several pages."""
 
 
 def _expired(table: Table) -> tuple[TableLog, LogRange, list[LogSplit], list[str]]:
@@ -77,6 +81,24 @@ def test_a_split_whose_records_expired_is_refused(table: Table) -> None:
     """It was planned before, and a task reads it later."""
     log, _, splits, rows = _expired(table)
     _is_refused_or_whole(partial(read_splits, carried(log), splits), rows, "by the task of an earlier plan")
+
+
+def test_records_that_expire_while_they_are_read_are_not_lost_in_silence(table: Table) -> None:
+    """A read that fetches its records page by page: what tells that none is missing comes after the last page."""
+    table.append(40)
+    count = len(table.rows)
+    if table.system.has("append_many"):
+        table.ask("append_many", _PAGES)
+        count += _PAGES
+    log = table.log()
+    reads = [carried(log).read(split) for split in log.plan(whole(log.bounds()))]
+    found = sum(batch.num_rows for batch in islice(reads[0], 1))
+    table.ask("expire_all")
+    try:
+        found += sum(batch.num_rows for read in reads for batch in read)
+    except OffsetsExpired:
+        return
+    expect(found, count, "rows of a log all of whose records expired once its first batch was read, and no error")
 
 
 def test_what_is_told_to_be_gone_has_no_rows(table: Table) -> None:

@@ -157,6 +157,14 @@ def test_a_bucket_may_come_later(table: Table) -> None:
     table.expect_rows(read_range(table.log()).rows, "a log is read that has one more bucket")
 
 
+def test_a_dozen_buckets_are_told_apart(table: Table) -> None:
+    """Some have names of two digits, which sort between those of one."""
+    for number in range(1, 12):
+        table.ask("add_bucket")
+        table.append(2 * number)  # so no two have as many rows
+    table.expect_rows(read_range(table.log()).rows, "a log of a dozen buckets is read")
+
+
 def test_offsets_that_no_reader_sees_are_passed_over(table: Table) -> None:
     table.append(3)
     before = latest(table.log().bounds())
