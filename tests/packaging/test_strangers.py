@@ -12,6 +12,10 @@ from laketier.cli.new_plugin.names import names_of
 from workspace import ROOT
 
 SUITES = ROOT / "conformance"
+FORMAT_OF_ROUNDS = (
+    'test -n "$LAKETIER_FORMAT" || echo "::warning::No rounds, see README.md."',
+    'test -z "$LAKETIER_FORMAT" || python -m pip install "$LAKETIER_FORMAT"',
+)
 ASKED = {"format": ("acme-x", "test_types.py"), "source": ("--source acme-x", "test_offsets.py")}
 
 
@@ -43,6 +47,7 @@ def test_it_takes_the_commands_that_a_new_plugin_names(kind: Kind, tmp_path: Pat
     assert commands == [
         'test -n "$LAKETIER" || { echo "Set the repository\'s variable LAKETIER, see README.md."; exit 1; }',
         'python -m pip install "$LAKETIER" -e ".[test]"',
+        *(FORMAT_OF_ROUNDS if kind is Kind.SOURCE else ()),
         "pytest",
         'python -m pip install -e ".[test]"',
         f"laketier conformance {asked} --test {file}",

@@ -47,6 +47,17 @@ ABOUT = {
 }
 
 
+_WHERE_A_FORMAT_IS = """\
+      # And a format for the suite's rounds to write to: set LAKETIER_FORMAT.
+      LAKETIER_FORMAT: ${{ vars.LAKETIER_FORMAT }}
+"""
+_WITHOUT_ROUNDS = "::warning::No rounds, see README.md."
+_FORMAT_OF_ROUNDS = f"""\
+      - run: test -n "$LAKETIER_FORMAT" || echo "{_WITHOUT_ROUNDS}"
+      - run: test -z "$LAKETIER_FORMAT" || python -m pip install "$LAKETIER_FORMAT"
+"""
+
+
 def write_distribution(names: Names, kind: Kind, parent: Path) -> tuple[Path, list[str]]:
     """Make the folder of a distribution in ``parent``, and return it with the files in it. Nothing that exists is
     changed: raises `ConfigError`. What an error leaves is removed; raises `StorageError`."""
@@ -76,11 +87,13 @@ def write_distribution(names: Names, kind: Kind, parent: Path) -> tuple[Path, li
 
 def _filled(names: Names, kind: Kind) -> Mapping[str, str]:
     values = {
-        "format": names.format,
+        "name": names.name,
         "distribution": names.distribution,
         "package": names.package,
         "Name": names.class_prefix,
         "about": ABOUT[kind],
+        "install_a_format": _FORMAT_OF_ROUNDS if kind is Kind.SOURCE else "",
+        "where_a_format_is": _WHERE_A_FORMAT_IS if kind is Kind.SOURCE else "",
         "laketier": laketier.__version__,
         "spi_version": str(FORMAT_SPI_VERSION),
         "source_spi_version": str(SOURCE_SPI_VERSION),

@@ -22,25 +22,25 @@ _OTHER = "Choose another name."
 
 @dataclass(frozen=True)
 class Names:
-    """All names follow from ``format``, which is that of a source where ``noun`` says so."""
+    """All names follow from ``name``: that of a format, or of what else ``noun`` says."""
 
-    format: str
+    name: str
     noun: str = "format"
 
     @property
     def distribution(self) -> str:
         """The name for pip, and of the folder."""
-        return f"{_PROJECT}-{self.format}"
+        return f"{_PROJECT}-{self.name}"
 
     @property
     def package(self) -> str:
         """The name for ``import``."""
-        return f"{self.format.replace('-', '_')}_{'lake' if self.noun == 'format' else 'log'}"
+        return f"{self.name.replace('-', '_')}_{'lake' if self.noun == 'format' else 'log'}"
 
     @property
     def class_prefix(self) -> str:
         """The beginning of the names of classes."""
-        return "".join(part.capitalize() for part in self.format.split("-"))
+        return "".join(part.capitalize() for part in self.name.split("-"))
 
 
 def names_of(name: str, noun: str = "format") -> Names:
