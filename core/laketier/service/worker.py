@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 
 _BIG_JOBS = 2
 _CLOSING_SECONDS = 5.0
+_PRUNE_SECONDS = 3600.0
+KEPT_ROUNDS = 500
+"""So many ended rounds of each table are kept: hundreds of tables with a round every few seconds would fill the disk of
+the state database otherwise."""
 BIG_WEIGHT = 500_000
 """A round of more than this (`laketier.rounds.splits.weight_of`) has a job of its own, so that small tables need not
 wait for it."""
@@ -90,6 +94,7 @@ class TieringWorker:
         self._planned: SimpleQueue[LeasedRound] = SimpleQueue()
         self._threads = Threads()
         self._discovery: threading.Thread | None = None
+        self._prune_at = 0.0
 
     def _now(self) -> int:
         return self.store.now() if self.clock is None else self.clock()
@@ -136,6 +141,7 @@ class TieringWorker:
                 if self.settings.until_idle and self._until is None:
                     self._until = UntilIdle.begun(self.store, self._now())
                 self._discover_when_due()
+                self._prune_when_due()
                 busy = self.work_once()
             except StateError as error:
                 log.warning("the state database did not answer: %s", error)
@@ -214,6 +220,17 @@ class TieringWorker:
         except BaseException as error:  # noqa: BLE001 - told, and tried again when it is due
             told = as_told(error, "the tables could not be listed")
             log.warning("known tables continue: %s", told)
+
+    def _prune_when_due(self) -> None:
+        if time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + _PRUNE_SECONDS
+            self._threads.start("history", self._prune)
+
+    def _prune(self) -> None:
+        try:
+            self.store.prune(KEPT_ROUNDS, self._told_to_stop.is_set)
+        except StateError as error:  # rights to delete are asked for nowhere
+            log.warning("old rounds stay in the state database's table tiering_rounds, which grows: %s", error)
 
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""

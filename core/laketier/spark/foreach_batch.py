@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.accumulators import Accumulator
@@ -137,7 +138,18 @@ def _require_newest(config: LakeConfig, checkpoint: Checkpoint | Unreadable, bat
         )
 
 
-_written: dict[tuple[str, ...], tuple[str, int, int, int]] = {}
+@dataclass(frozen=True)
+class _Batch:
+    """What the newest batch of a run has written, by table and pipeline: the plan, and its files. ``start``: of the
+    query."""
+
+    start: str
+    epoch: int
+    written: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)
+
+
+_batches: dict[str, _Batch] = {}
+"""By run."""
 _lock = threading.Lock()
 
 
@@ -146,23 +158,27 @@ def _once(df: DataFrame, config: LakeConfig, table_uuid: str, token: Token, star
     """Refuse a second, different write under one name in one batch: it would be taken for a replay of the first, and
     its rows dropped, also where the way to the table is spelled otherwise. The same plan of the same files again is a
     retry: a plan tells their folder alone, and others may be there by now."""
-    name = (token.run, table_uuid, str(config.table), token.pipeline)
-    mine = (start, token.epoch, df.semanticHash(), files_hash(df))
+    name = (table_uuid, str(config.table), token.pipeline)
+    mine = (df.semanticHash(), files_hash(df))
     with _lock:
-        before = _written.get(name)
-        if before is not None and before[:2] == mine[:2] and before != mine:
+        batch = _batches.get(token.run)
+        if batch is None or (batch.start, batch.epoch) != (start, token.epoch):
+            batch = _batches[token.run] = _Batch(start, token.epoch)  # nothing is ever compared with an older one
+        before = batch.written.get(name)
+        if before is not None and before != mine:
             raise ConfigError(
                 f"batch {token.epoch} is written to this table a second time, with other rows, as pipeline "
                 f"{token.pipeline!r}",
                 where=str(config.table),
                 why="the table would take the second write for a replay of the first",
-                fix="Write all rows of the batch in one call, or give each call a lake.pipeline of its own.",
+                fix="Write all rows of the batch in one call, or give each call a lake.pipeline of its own: also one "
+                "for a copy of the table, which has the identity of the first.",
             )
-        _written[name] = mine
+        batch.written[name] = mine
     try:
         yield
     except BaseException:
         with _lock:
-            if _written.get(name) == mine and before != mine:
-                del _written[name]
+            if batch.written.get(name) == mine and before != mine:
+                del batch.written[name]
         raise

@@ -25,6 +25,7 @@ from laketier.kit.failpoints import observed
 from laketier.registry import open_lake
 from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
 from laketier.rounds.log_engine import EngineDied, EngineLost, LocalEngine, LogEngine
+from laketier.service import worker as working
 from laketier.service.caught_up import TRUSTED_SECONDS
 from laketier.service.failpoints import COMMITTED, PLANNED
 from laketier.service.leases import WorkerLeases
@@ -596,6 +597,23 @@ def test_a_worker_whose_engine_is_gone_ends_and_leaves_its_tables_to_others(make
     other = service.worker()
     other.work_once()
     assert [service.ids(other, name) for name in service.names] == [[1], [1]], "at once, by the same clock"
+
+
+def test_a_worker_prunes_the_history_of_rounds(make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It grew until the disk of the state database was full."""
+    service = make("a")
+    worker = service.worker()
+    for number in range(4):
+        service.lines["a"].append(number)
+        worker.work_once()
+        service.later()
+    assert len(worker.store.rounds(service.table("a").id)) == 4
+    monkeypatch.setattr(working, "KEPT_ROUNDS", 2)
+    last = service.worker()
+    last.settings = replace(last.settings, until_idle=True)
+    assert last.run()
+    left = [ended.fence for ended in last.store.rounds(service.table("a").id)]
+    assert left in ([5, 4], [5, 4, 3]), "its own round may have ended later"
 
 
 def test_the_tables_of_an_engine_that_died_are_suspects(make: Callable[..., Service]) -> None:

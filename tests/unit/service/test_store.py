@@ -16,6 +16,7 @@ from laketier.service.state import (
     Success,
     Worker,
 )
+from laketier.service.state import store as storing
 from laketier.service.state.leasing import TRIES_AT_ONCE
 from laketier.spi import ConfigError
 from state_tables import A, B, Clock, names, row, table
@@ -221,6 +222,23 @@ def test_rounds_are_pruned_per_table(store: StateStore) -> None:
     assert store.prune(2) == 6
     assert [[ended.fence for ended in store.rounds(status.table.id)] for status in store.snapshot()] == [[5, 4]] * 2
     assert store.prune(2) == 0
+
+
+def test_a_long_history_is_pruned_in_parts(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "_PRUNED_AT_ONCE", 2)
+    store.register([table("a"), table("b")])
+    for _ in range(6):
+        store.finish_all([(lease, Success(force_completed=True)) for lease in store.acquire(A, 2, 30)])
+    asked: list[None] = []
+
+    def after_three() -> bool:
+        asked.append(None)
+        return len(asked) > 3
+
+    assert store.prune(1, after_three) == 5
+    left = [[ended.fence for ended in store.rounds(status.table.id)] for status in store.snapshot()]
+    assert left == [[6], [6, 5, 4, 3, 2, 1]]
+    assert store.prune(1) == 5
 
 
 def test_workers_are_seen(store: StateStore, clock: Clock) -> None:

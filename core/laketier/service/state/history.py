@@ -32,13 +32,19 @@ def rounds_of(connection: Connection, table: int, limit: int) -> tuple[RoundReco
     return tuple(as_round(row) for row in connection.execute(query))
 
 
-def prune(connection: Connection, service: str, keep: int) -> int:
-    """Delete all but the newest ``keep`` rounds of each table; how many were."""
-    ours = select(TABLES.c.id).where(TABLES.c.service == service)
-    age = func.row_number().over(partition_by=ROUNDS.c.tiering_table, order_by=ROUNDS.c.fence.desc()).label("age")
-    numbered = select(ROUNDS.c.id, age).where(ROUNDS.c.tiering_table.in_(ours)).subquery()
-    old = select(numbered.c.id).where(numbered.c.age > keep)
-    return connection.execute(delete(ROUNDS).where(ROUNDS.c.id.in_(old))).rowcount
+def outgrown(connection: Connection, service: str, keep: int) -> dict[int, int]:
+    """The newest fence of each table's rounds that are older than its newest ``keep``. By the index, so that a long
+    history costs no more than a short one."""
+    old = select(ROUNDS.c.fence).where(ROUNDS.c.tiering_table == TABLES.c.id).order_by(ROUNDS.c.fence.desc())
+    fence = old.offset(keep).limit(1).correlate(TABLES).scalar_subquery().label("newest_old_fence")
+    found = connection.execute(select(TABLES.c.id, fence).where(TABLES.c.service == service))
+    return {row.id: row.newest_old_fence for row in found if row.newest_old_fence is not None}
+
+
+def prune(connection: Connection, table: int, fence: int, most: int) -> int:
+    """Delete the oldest rounds of a table up to ``fence``, so many ``most``; how many were."""
+    old = select(ROUNDS.c.id).where(ROUNDS.c.tiering_table == table, ROUNDS.c.fence <= fence)
+    return connection.execute(delete(ROUNDS).where(ROUNDS.c.id.in_(old.order_by(ROUNDS.c.fence).limit(most)))).rowcount
 
 
 def seen(connection: Connection, service: str, worker: Worker, now: int) -> None:

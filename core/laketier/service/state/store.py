@@ -27,6 +27,8 @@ from laketier.service.state.registering import Registrar
 from laketier.service.state.tables import METADATA, ROUNDS
 from laketier.service.state.upkeep_records import IndexFigures, UpkeepLease
 
+_PRUNED_AT_ONCE = 500
+
 
 class StateStore:
     """The state of one service. Each method is one transaction: it happens as a whole or not at all.
@@ -249,7 +251,16 @@ class StateStore:
         with self._database.read() as connection:
             return history.workers_of(connection, self.service)
 
-    def prune(self, keep_rounds: int) -> int:
-        """Delete all but the newest rounds of each table; how many were."""
-        with self._database.write() as connection:
-            return history.prune(connection, self.service, keep_rounds)
+    def prune(self, keep_rounds: int, stopping: Callable[[], bool] = lambda: False) -> int:
+        """Delete all but the newest rounds of each table; how many were. In many short transactions, so that nobody
+        waits for it, and until ``stopping``."""
+        with self._database.read() as connection:
+            old = history.outgrown(connection, self.service, keep_rounds)
+        pruned = 0
+        for table, fence in old.items():
+            deleted = _PRUNED_AT_ONCE
+            while deleted == _PRUNED_AT_ONCE and not stopping():
+                with self._database.write() as connection:
+                    deleted = history.prune(connection, table, fence, _PRUNED_AT_ONCE)
+                pruned += deleted
+        return pruned
