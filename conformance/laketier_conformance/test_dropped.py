@@ -23,8 +23,8 @@ from laketier_conformance.lake import SCHEMA, Lake, ids_of, token
 from laketier_conformance.operations import Answer, went_well
 from laketier_conformance.outside import local_folder
 from laketier_conformance.stored import Stored
-from laketier_conformance.stores.proxy import Sent
 from laketier_conformance.stores.steps import Step, recorded
+from laketier_conformance.stores.wsgi import Sent
 
 InStore = Callable[[], Stored]
 _STEPS = 3

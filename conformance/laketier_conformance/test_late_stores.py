@@ -16,8 +16,9 @@ from laketier_conformance.delivery import publish_of
 from laketier_conformance.expect import NotShown, expect
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.stored import Stored
-from laketier_conformance.stores.proxy import Fault, Sent
+from laketier_conformance.stores.proxy import Fault
 from laketier_conformance.stores.steps import Step, recorded
+from laketier_conformance.stores.wsgi import Sent
 
 pytestmark = pytest.mark.needs(Feature.OBJECT_STORES)
 

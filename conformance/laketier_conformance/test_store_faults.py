@@ -29,8 +29,9 @@ from laketier_conformance.interposed.runs import spread
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.operations import APPENDS, OPERATIONS, Answer, Asked, Operation, went_well
 from laketier_conformance.stored import Stored
-from laketier_conformance.stores.proxy import Fault, Sent
+from laketier_conformance.stores.proxy import Fault
 from laketier_conformance.stores.steps import FirstTime, Step, decisions, recorded
+from laketier_conformance.stores.wsgi import Sent
 from laketier_conformance.verdict import STRIDES
 
 pytestmark = pytest.mark.needs(Feature.OBJECT_STORES)

@@ -17,8 +17,9 @@ from laketier_conformance.lake import Lake
 from laketier_conformance.stored import Stored
 from laketier_conformance.stores import ObjectStore
 from laketier_conformance.stores.found import Store, running
-from laketier_conformance.stores.proxy import Fault, Sent
+from laketier_conformance.stores.proxy import Fault
 from laketier_conformance.stores.steps import CHANGES, READS, FirstTime, Step, decisions
+from laketier_conformance.stores.wsgi import Sent
 
 PUT = Sent("PUT", "/lake/a%20b?x=1", {"if-none-match": "*"}, b"")
 GET = Sent("GET", "/lake/a", {}, b"")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from werkzeug.serving import BaseWSGIServer
+from laketier_conformance.stores.wsgi import Application, Serving
 
 
 class OneAtATime:
@@ -30,23 +29,9 @@ class OneAtATime:
             return list(self._served(environment, start))
 
 
-def server(application: Any = None) -> BaseWSGIServer:
-    """A server of this application, or of a store of its own, on a free port of this machine. It says nothing, and
-    keeps connections."""
-    from werkzeug.serving import WSGIRequestHandler, make_server
-
-    class Quiet(WSGIRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log(self, type: str, message: str, *arguments: Any) -> None:
-            pass
-
-        def connection_dropped(self, error: BaseException, environ: Any = None) -> None:
-            pass
-
-    return make_server(
-        "127.0.0.1", 0, OneAtATime() if application is None else application, threaded=True, request_handler=Quiet
-    )
+def server(application: Application | None = None) -> Serving:
+    """A server of this application, or of a store of its own, on a free port of this machine."""
+    return Serving(OneAtATime() if application is None else application)
 
 
 def main() -> None:

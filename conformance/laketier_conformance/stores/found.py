@@ -135,5 +135,5 @@ def _before(endpoint: str, key: str, secret: str, region: str, is_ours: bool) ->
         aws_secret_access_key=secret,
         config=Config(s3={"addressing_style": "path"}, proxies={}),
     )
-    with Proxy(endpoint) as proxy, closing(client):
+    with Proxy(endpoint, keeps=is_ours) as proxy, closing(client):
         yield Store(proxy, client, key, secret, region, is_ours)

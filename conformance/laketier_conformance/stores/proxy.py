@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import http.client
 import re
-import socketserver
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from enum import Enum
-from socket import SHUT_RDWR, socket
-from typing import Any, Self
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Self
+from urllib.parse import urlsplit
+
+from laketier_conformance.stores.wsgi import HOST, Connection, Sent, Server
 
 SILENCE_SECONDS = 1.5
-_HEAD_BYTES = 1 << 20
 
 
 class Fault(Enum):
@@ -37,6 +35,14 @@ class Fault(Enum):
     LATE = "its connection closed, and its effect came when the call was over"
     KEPT = "answered 200, with an error for each object, none of which was deleted"
 
+    def fits(self, sent: Sent) -> bool:
+        """Whether a store may answer a request so."""
+        return {
+            Fault.REFUSED: sent.is_conditional,
+            Fault.KEPT: sent.deletes_many,
+            Fault.LATE: sent.method == "PUT",
+        }.get(self, True)
+
 
 _ANSWERS = {
     Fault.FAILED: (500, "InternalError", "We encountered an internal error. Please try again."),
@@ -48,74 +54,21 @@ _ANSWERS = {
 _AFTER = (Fault.LOST, Fault.RESET, Fault.SILENCE)
 
 
-@dataclass(frozen=True)
-class Sent:
-    """A request. ``headers`` have names in lower case; ``target`` is the path with the query, as it was sent."""
-
-    method: str
-    target: str
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def what(self) -> str:
-        """Its method; puts that copy, gets that list, and posts that begin an upload in parts, are told from others."""
-        if self.method == "PUT" and "x-amz-copy-source" in self.headers:
-            return "COPY"
-        query = parse_qs(urlsplit(self.target).query, keep_blank_values=True)
-        if self.method == "POST" and "uploads" in query:
-            return "UPLOAD"
-        return "LIST" if self.method == "GET" and {"list-type", "prefix", "delimiter"} & query.keys() else self.method
-
-    @property
-    def key(self) -> str:
-        """The object; of a listing, below what it looks."""
-        parts = urlsplit(self.target)
-        prefix = parse_qs(parts.query).get("prefix", [""])[0]
-        return unquote(parts.path).lstrip("/").partition("/")[2] or prefix
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether a put holds only where nothing is, or what is named."""
-        return self.method == "PUT" and bool({"if-none-match", "if-match"} & self.headers.keys())
-
-    @property
-    def changes(self) -> bool:
-        """Whether it may change what is in the store."""
-        return self.method not in ("GET", "HEAD")
-
-    @property
-    def deletes_many(self) -> bool:
-        """Whether it names objects that shall go."""
-        return self.method == "POST" and "delete" in parse_qs(urlsplit(self.target).query, keep_blank_values=True)
-
-    @property
-    def told(self) -> str:
-        """For messages."""
-        return f"{self.what} of {self.key or 'the bucket'}{' on a condition' if self.is_conditional else ''}"
-
-    def can(self, fault: Fault) -> bool:
-        """Whether a store may answer so."""
-        return {
-            Fault.REFUSED: self.is_conditional,
-            Fault.KEPT: self.deletes_many,
-            Fault.LATE: self.method == "PUT",
-        }.get(fault, True)
-
-
 Decide = Callable[[Sent], Fault | None]
 """In a thread of the proxy, before the request is handed on: for as long as it takes, the request waits."""
 
 
 class Proxy:
-    """Before the store at ``endpoint``. ``seen`` counts requests by `Sent.what`, ``faults`` what became of them."""
+    """Before the store at ``endpoint``. ``seen`` counts requests by `Sent.what`, ``faults`` what became of them.
+    ``keeps``: that store closes no connection by itself."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, *, keeps: bool = False) -> None:
         self._to = urlsplit(endpoint)
+        self._keeps = keeps
         self._lock = threading.Lock()
         self._decide: Decide | None = None
-        self._server = _Server(("127.0.0.1", 0), self)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = _Server(self)
+        self.url = f"http://{HOST}:{self._server.port}"
         self.seen: Counter[str] = Counter()
         self.faults: Counter[Fault] = Counter()
         self._late: list[Sent] = []
@@ -129,10 +82,6 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        for thread, connection in list(self._server.live.items()):
-            with suppress(OSError):
-                connection.shutdown(SHUT_RDWR)
-            thread.join(SILENCE_SECONDS + 1)
 
     @contextmanager
     def deciding(self, decide: Decide) -> Iterator[None]:
@@ -165,7 +114,7 @@ class Proxy:
             late, self._late = self._late, []
         store = self.connect()
         for sent in late:
-            _handed_on(store, sent, None)
+            self.handed_on(store, sent, None)
         store.close()
         return len(late)
 
@@ -174,101 +123,61 @@ class Proxy:
         kind = http.client.HTTPSConnection if self._to.scheme == "https" else http.client.HTTPConnection
         return kind(self._to.hostname or "", self._to.port, timeout=60)
 
+    def handed_on(self, store: http.client.HTTPConnection, sent: Sent, page: int | None) -> bytes:
+        """What the store answers."""
+        target = sent.target
+        if page is not None and sent.what == "LIST":
+            target = f"{_MAX_KEYS.sub('', target)}&max-keys={page}"
+        store.putrequest(sent.method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in sent.headers.items():
+            if name != "connection":
+                store.putheader(name, value)
+        store.endheaders(sent.body or None)
+        with store.getresponse() as answer:
+            body = answer.read()
+            if not self._keeps:
+                # One that is kept, and that the store closed meanwhile, would look like a fault that nobody decided on.
+                store.close()
+            head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+            length = answer.headers.get("Content-Length") if sent.method == "HEAD" else str(len(body))
+            head += [f"{name}: {value}" for name, value in answer.headers.items() if name.lower() not in _OF_A_HOP]
+        if length is not None and answer.status not in (204, 304):
+            head.append(f"Content-Length: {length}")
+        return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], proxy: Proxy) -> None:
+class _Server(Server):
+    patience = SILENCE_SECONDS + 1
+
+    def __init__(self, proxy: Proxy) -> None:
         self.proxy = proxy
-        self.live: dict[threading.Thread, socket] = {}
-        super().__init__(address, _Connection)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients are killed here, and go away in the middle of a request."""
+        super().__init__(_Passing)
 
 
-class _Connection(socketserver.StreamRequestHandler):
+class _Passing(Connection):
     server: _Server
-    disable_nagle_algorithm = True
 
     def handle(self) -> None:
-        store = self.server.proxy.connect()
-        self.server.live[threading.current_thread()] = self.connection
+        self._store = self.server.proxy.connect()
         try:
-            while (sent := self._sent()) is not None:
-                fault = self.server.proxy.decided(sent)
-                if fault is Fault.LATE:
-                    self.server.proxy.keep(sent)
-                if fault in (Fault.CUT, Fault.LATE):
-                    return
-                is_done = fault is None or fault in _AFTER
-                answer = _handed_on(store, sent, self.server.proxy.page) if is_done else b""
-                if fault is Fault.SILENCE:
-                    time.sleep(SILENCE_SECONDS)
-                if fault in (Fault.RESET, Fault.SILENCE):
-                    return
-                self.wfile.write(answer if fault is None else _refusal(fault, sent))
+            super().handle()
         finally:
-            store.close()
-            self.server.live.pop(threading.current_thread())
-            with suppress(OSError):
-                self.connection.shutdown(SHUT_RDWR)
+            self._store.close()
 
-    def _sent(self) -> Sent | None:
-        """The next request. None where there is none, or not a whole one."""
-        line = self.rfile.readline(_HEAD_BYTES).decode("latin-1").split()
-        if len(line) != 3:
+    def answered(self, sent: Sent) -> bytes | None:
+        proxy = self.server.proxy
+        fault = proxy.decided(sent)
+        if fault is Fault.LATE:
+            proxy.keep(sent)
+        if fault in (Fault.CUT, Fault.LATE):
             return None
-        headers: dict[str, str] = {}
-        while (header := self.rfile.readline(_HEAD_BYTES).decode("latin-1").rstrip("\r\n")) != "":
-            name, _, value = header.partition(":")
-            headers[name.lower()] = value.strip()
-        if headers.pop("expect", "").lower() == "100-continue":
-            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if headers.pop("transfer-encoding", "").lower() == "chunked":
-            body = self._chunks()
-            headers["content-length"] = "0" if body is None else str(len(body))
-        else:
-            length = int(headers.get("content-length", 0))
-            body = self.rfile.read(length)
-            body = body if len(body) == length else None
-        return None if body is None else Sent(line[0], line[1], headers, body)
-
-    def _chunks(self) -> bytes | None:
-        """A body that comes in pieces. None where its end does not come."""
-        pieces: list[bytes] = []
-        while True:
-            length = int(self.rfile.readline(_HEAD_BYTES).partition(b";")[0].strip() or b"-1", 16)
-            piece = self.rfile.read(max(length, 0))
-            end = self.rfile.readline(_HEAD_BYTES)
-            if length < 0 or len(piece) < length or not end:
-                return None
-            if not length:
-                return b"".join(pieces)
-            pieces.append(piece)
-
-
-def _handed_on(store: http.client.HTTPConnection, sent: Sent, page: int | None) -> bytes:
-    target = sent.target
-    if page is not None and sent.what == "LIST":
-        target = f"{_MAX_KEYS.sub('', target)}&max-keys={page}"
-    store.putrequest(sent.method, target, skip_host=True, skip_accept_encoding=True)
-    for name, value in sent.headers.items():
-        if name != "connection":
-            store.putheader(name, value)
-    store.endheaders(sent.body or None)
-    with store.getresponse() as answer:
-        body = answer.read()
-        # One that is kept, and that the store closed meanwhile, would look like a fault that nobody decided on.
-        store.close()
-        head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
-        length = answer.headers.get("Content-Length") if sent.method == "HEAD" else str(len(body))
-        head += [f"{name}: {value}" for name, value in answer.headers.items() if name.lower() not in _OF_A_HOP]
-    if length is not None and answer.status not in (204, 304):
-        head.append(f"Content-Length: {length}")
-    return "\r\n".join([*head, "", ""]).encode("latin-1") + body
+        is_done = fault is None or fault in _AFTER
+        answer = proxy.handed_on(self._store, sent, proxy.page) if is_done else b""
+        if fault is Fault.SILENCE:
+            time.sleep(SILENCE_SECONDS)
+        if fault in (Fault.RESET, Fault.SILENCE):
+            return None
+        return answer if fault is None else _refusal(fault, sent)
 
 
 _MAX_KEYS = re.compile(r"&max-keys=\d+|(?<=\?)max-keys=\d+&")

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from laketier_conformance.stores.proxy import Fault, Proxy, Sent
+from laketier_conformance.stores.proxy import Fault, Proxy
+from laketier_conformance.stores.wsgi import Sent
 
 READS = (Fault.FAILED, Fault.SLOW_DOWN, Fault.RESET, Fault.DENIED)
 """What may become of a request that changes nothing: there, before or after its effect is the same."""
@@ -66,7 +67,7 @@ class Step:
             self._come_between()
         finally:
             self._busy.release()
-        return self.fault if self.fault is not None and sent.can(self.fault) else None
+        return self.fault if self.fault is not None and self.fault.fits(sent) else None
 
     def wait(self) -> None:
         """Until ``meanwhile`` is over. Who waits for the request may have given it up."""
@@ -112,7 +113,7 @@ class FirstTime:
     def __call__(self, sent: Sent) -> Fault | None:
         name, alike = (sent.method, sent.target, sent.headers.get("range", "")), _alike(sent)
         with self._lock:
-            if name in self._here or not sent.can(self.fault):
+            if name in self._here or not self.fault.fits(sent):
                 return None
             self._here.add(name)
             is_served = self._served[alike] > 0
@@ -137,7 +138,7 @@ def decisions(sent: Sequence[Sent], most: int, seed: str) -> list[Step | FirstTi
     """What comes upon a call that makes these requests, one after the other: at most ``most`` times one request fails,
     and at least once each does when it is first made, and the store is gone from one of them on. Drawn by a seed; of 1,
     one of the three, and of 0, all that there is."""
-    changes = [Step(at, fault) for at, each in enumerate(sent) if each.changes for fault in CHANGES if each.can(fault)]
+    changes = [Step(at, fault) for at, each in enumerate(sent) if each.changes for fault in CHANGES if fault.fits(each)]
     reads = [Step(at, fault) for at, each in enumerate(sent) if not each.changes for fault in READS]
     at_first = [FirstTime(fault) for fault in CHANGES]
     lasting = [Step(at, fault, lasting=True) for at in range(len(sent)) for fault in LASTING]
