@@ -208,6 +208,23 @@ def test_creating_again_commits_nothing(lake: Lake) -> None:
         expect(table.info.snapshot_id, before, f"the snapshot of a table with a {kind} that is created again, as it is")
 
 
+def test_creating_again_leaves_comment_and_properties(lake: Lake) -> None:
+    """Who creates a table that is there, with what a configuration says by now, gets it as it is: somebody may have
+    changed a property since, and a pipeline that starts anew would undo that."""
+    first = {"acme.note": "first", "acme.kept": "yes"}
+    before = lake.create(comment="of people", properties=first).info.descriptor
+    for comment, properties in ((None, {}), ("of others", {"acme.note": "second", "acme.more": "new"})):
+        try:
+            again = lake.create(comment=comment, properties=properties).info.descriptor
+        except IncompatibleTable:
+            continue
+        what = f"of a table that is created again with {properties or 'none'}"
+        expect(again.comment, before.comment, f"the comment {what}")
+        mine = {name: value for name, value in again.properties.items() if name.startswith("acme.")}
+        was = {name: value for name, value in before.properties.items() if name.startswith("acme.")}
+        expect(mine, was, f"the properties {what}")
+
+
 def test_a_table_made_as_another_one_is_described(lake: Lake) -> None:
     """It has the columns, comment and properties that the other one tells, and nothing of its rows or its rounds. What
     a format keeps among the properties, as a watermark, must not come along: a pipeline would take its epochs for
@@ -404,7 +421,7 @@ def test_a_change_that_does_not_fit_is_refused(table: Table, field: pa.Field) ->
     )
 
 
-WIDE = pa.schema([pa.field("id", pa.int64()), ("key", pa.string()), ("count", pa.int32())])
+WIDE = pa.schema([pa.field("id", pa.int64(), nullable=False), ("key", pa.string()), ("count", pa.int32())])
 CHANGES = (
     (Feature.ADD_COLUMN, AddColumn(EXTRA)),
     (Feature.WIDEN_TYPE, WidenColumn("count", pa.int64())),
@@ -416,6 +433,7 @@ CHANGES = (
 LAYOUTS: dict[str, list[dict[str, Any]]] = {
     "plain": [{}],
     "partitioned": [{"partition_by": (PartitionField("key"),)}],
+    "keyed": [{"primary_key": ("id",)}],
     "bucketed": [{"buckets": BucketSpec(4, ("key",), function)} for function in ("fluss", "iceberg", "paimon", "hudi")],
 }
 
@@ -434,11 +452,12 @@ def _laid_out(lake: Lake, layouts: Sequence[dict[str, Any]]) -> Table:
         "plain",
         pytest.param("partitioned", marks=pytest.mark.needs(Feature.PARTITIONING)),
         pytest.param("bucketed", marks=pytest.mark.needs(Feature.BUCKETING)),
+        pytest.param("keyed", marks=pytest.mark.needs(Feature.UPSERT)),
     ],
 )
 def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
-    """What a table is beside what was changed: its identity, comment, properties, partitions and buckets. And all that
-    it is, where the change is one that the format does not declare."""
+    """What a table is beside what was changed: its identity, comment, properties, key, partitions and buckets. And all
+    that it is, where the change is one that the format does not declare."""
     table = _laid_out(lake, LAYOUTS[layout])
     same = ("partition_by", "buckets", "primary_key", "comment")
     before = table.info

@@ -360,6 +360,21 @@ def test_text_that_some_orders_take_for_the_same(lake: Lake) -> None:
     compare(table, everything, [*predicates, Leaf("v", Op.IN, ("a", "z")), Not(Leaf("v", Op.IN, ("a", "z")))])
 
 
+WRITTEN_OUT = (
+    "it's", "it''s", 'a "b"', "a\\b", "ab", "a\\\\b", "a\\nb", "a\nb", "a\\'b", "a%b", "a_b", "a\\%b", "`a`",
+    "a;b -- c", "{a}", "${a}", ":a", "?", "a\tb", "/* a */",
+)  # fmt: skip
+
+
+def test_text_that_queries_spell_otherwise(lake: Lake) -> None:
+    """Who writes a literal into a text of a query has to know what the query's language takes for something else:
+    quotes, backslashes, wildcards, parameters."""
+    table, everything = _filled(lake, pa.string(), [WRITTEN_OUT[::2], WRITTEN_OUT[1::2], [None]])
+    ops = (Op.EQ, Op.STARTS_WITH, Op.GE)
+    predicates: list[Predicate] = [Leaf("v", op, literal) for literal in WRITTEN_OUT for op in ops]
+    compare(table, everything, [*predicates, Leaf("v", Op.IN, WRITTEN_OUT[:9]), Not(Leaf("v", Op.IN, WRITTEN_OUT[:9]))])
+
+
 def test_filters_by_integers_beyond_a_column(lake: Lake) -> None:
     """No row of 32 bits is one of them, and each is less than all that are above, and greater than all below. A reader
     that makes them fit takes them for the least and the greatest."""

@@ -166,8 +166,11 @@ def test_a_drop_leaves_tables_of_similar_names(lake: Lake) -> None:
     for name in SIBLINGS:
         if _is_kept(lake, name, tables):
             tables[name] = lake.table(name)
-    for number, table in enumerate(tables.values()):
+    commits = {}
+    for number, (name, table) in enumerate(tables.items()):
         table.append(0, [number])
+        mark = table.watermark()
+        commits[name] = "" if mark is None else mark.commit_id
     catalog = lake.storage.catalog()
     for database in ("db", "d_", "db2", "d"):
         mine = sorted(name for name in tables if name.partition(".")[0] == database)
@@ -183,6 +186,8 @@ def test_a_drop_leaves_tables_of_similar_names(lake: Lake) -> None:
             expect(table.ids, [number], f"{gone} were dropped, and {name} has its row")
             outcome = table.append(0, [99]).outcome
             expect(outcome, RoundOutcome.ALREADY_THERE, f"{gone} were dropped, and {name} knows its epoch")
+            landed = lake.storage.state(table.info).landed(commits[name])
+            expect(landed, True, f"{gone} were dropped, and {name} tells whether its commit landed")
 
 
 def _is_kept(lake: Lake, name: str, tables: Collection[str]) -> bool:

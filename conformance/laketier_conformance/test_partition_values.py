@@ -13,6 +13,7 @@ import pytest
 
 from laketier.spi import (
     And,
+    BucketSpec,
     Feature,
     FeatureNotSupported,
     IncompatibleData,
@@ -23,6 +24,7 @@ from laketier.spi import (
     Or,
     PartitionField,
     Predicate,
+    Transform,
     UnsupportedType,
     WriteResult,
 )
@@ -87,6 +89,110 @@ def test_filters_on_partitions(lake: Lake, name: str) -> None:
     if lake.declares(Feature.ORPHAN_COLLECTION):
         found = list(lake.storage.maintenance(table.info).findings())
         expect(found, [], f"the findings of a table with partitions of {kind}, which laketier alone wrote")
+
+
+_DAY = datetime(2026, 11, 21)
+_MOMENTS = [
+    datetime(1969, 12, 31, 23, 59, 59, 999999),
+    datetime(1970, 1, 1),
+    *(_DAY.replace(hour=hour, minute=minute) for hour in (0, 8) for minute in (0, 30)),
+    _DAY.replace(day=22),
+    _DAY.replace(month=12, day=1),
+    datetime(2027, 1, 1),
+]
+HIDDEN: dict[str, tuple[PartitionField, pa.DataType, list[Any], list[Any]]] = {
+    **{
+        unit.value: (PartitionField("key", unit), pa.timestamp("us"), _MOMENTS, [_DAY.replace(hour=8, minute=15)])
+        for unit in (Transform.YEAR, Transform.MONTH, Transform.DAY, Transform.HOUR)
+    },
+    "day-of-instant": (
+        PartitionField("key", Transform.DAY),
+        pa.timestamp("us", "UTC"),
+        [moment.replace(tzinfo=UTC) for moment in _MOMENTS],
+        [_DAY.replace(hour=8, minute=15, tzinfo=UTC)],
+    ),
+    "month-of-date": (
+        PartitionField("key", Transform.MONTH),
+        pa.date32(),
+        [moment.date() for moment in _MOMENTS],
+        [date(2026, 11, 30)],
+    ),
+    "truncate-text": (
+        PartitionField("key", Transform.TRUNCATE, 3),
+        pa.string(),
+        ["", "a", "abb", "abc", "abcd", "abd", "é\U0001f986zz", "é\U0001f986zy"],
+        ["ab", "abca", "abce", "b"],
+    ),
+    "truncate-number": (
+        PartitionField("key", Transform.TRUNCATE, 10),
+        pa.int64(),
+        [-(2**63) + 10, -11, -10, -9, -1, 0, 9, 10, 2**53 + 1, 2**63 - 1],
+        [-5, 5, 11],
+    ),
+    "bucket-text": (PartitionField("key", Transform.BUCKET, 4), pa.string(), ["", "a", "b", "c", "d", "e"], ["f"]),
+    "bucket-number": (
+        PartitionField("key", Transform.BUCKET, 4),
+        pa.int32(),
+        [-(2**31), -1, 0, 1, 2, 3, 5, 2**31 - 1],
+        [4],
+    ),
+}
+
+
+@pytest.mark.usefixtures("far_from_utc")
+@pytest.mark.needs(Feature.PARTITION_TRANSFORMS)
+@pytest.mark.parametrize("name", HIDDEN)
+def test_filters_on_hidden_partitions(lake: Lake, name: str) -> None:
+    """A filter is of the column, and a partition has many of its values: the one in which a bound lies has rows on both
+    sides of it, and a bucket tells only what is not in it."""
+    field, kind, values, between = HIDDEN[name]
+    schema = pa.schema([("id", pa.int64()), ("key", kind)])
+    try:
+        table = lake.create(schema, "db.hidden", partition_by=(field,))
+    except UnsupportedType:
+        return
+    kept = _published(table, schema, [(value,) for value in [*values, None]])
+    compare(table, kept, _each_operator("key", [*values, *between]))
+
+
+BUCKETED: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "text": (pa.string(), ["", "a", "b", "c", "d", "e", "f"]),
+    "int": (pa.int32(), [-(2**31), -70_000, -2, -1, 0, 1, 2, 3, 2**31 - 1]),
+}
+
+
+@pytest.mark.needs(Feature.BUCKETING)
+@pytest.mark.parametrize("name", BUCKETED)
+def test_filters_on_keys_of_buckets(lake: Lake, name: str) -> None:
+    """A literal that is hashed as another type than the column's lies in another bucket."""
+    kind, values = BUCKETED[name]
+    schema = pa.schema([("id", pa.int64()), pa.field("key", kind, nullable=False)])
+    refusal: Exception | None = None
+    for function in ("fluss", "hudi", "paimon", "iceberg"):
+        try:
+            table = lake.create(schema, "db.bucketed", buckets=BucketSpec(4, ("key",), function))
+        except (FeatureNotSupported, UnsupportedType) as error:
+            refusal = refusal or error
+            continue
+        kept = _published(table, schema, [(value,) for value in values])
+        compare(table, kept, _each_operator("key", values))
+        return
+    if isinstance(refusal, FeatureNotSupported):
+        raise refusal
+
+
+def _each_operator(column: str, literals: Sequence[Any]) -> Iterator[Predicate]:
+    for literal in literals:
+        for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE):
+            yield Leaf(column, op, literal)
+        yield Not(Leaf(column, Op.EQ, literal))
+        if isinstance(literal, str):
+            yield Leaf(column, Op.STARTS_WITH, literal)
+    yield Leaf(column, Op.IN, (literals[0], literals[-1]))
+    yield Not(Leaf(column, Op.IN, (literals[0], literals[-1])))
+    yield And((Leaf(column, Op.GE, literals[1]), Leaf(column, Op.LT, literals[-1])))
+    yield Leaf(column, Op.IS_NULL)
+    yield Leaf(column, Op.NOT_NULL)
 
 
 def test_values_of_one_task_stay_apart(lake: Lake) -> None:

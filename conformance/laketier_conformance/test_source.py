@@ -27,7 +27,7 @@ from laketier.spi import (
     to_arrow,
 )
 from laketier_conformance import apart
-from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import (
     SCHEMA,
@@ -66,6 +66,7 @@ def _fill(lake: Lake, kind: type[Table] = Table) -> Table:
     return kind(table.lake, table.path)
 
 
+YEAR_10000 = 253_402_300_800_000
 ALL = sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, split, 20))
 
 
@@ -240,7 +241,7 @@ def test_what_remains_is_of_what_was_asked(filled: Table) -> None:
         assert rows < len(ALL), "FILTER_PUSHDOWN is declared, and nothing was skipped"
 
 
-@pytest.mark.parametrize("limit", [0, 1, 7, 20, 1000])
+@pytest.mark.parametrize("limit", [0, 1, 7, 20, 1000, 2**31, 2**62])
 def test_a_limit(filled: Table, limit: int) -> None:
     source = filled.source
     plan = source.plan(ScanRequest(limit=limit))
@@ -326,7 +327,7 @@ def test_time_travel(table: Table) -> None:
 @pytest.mark.needs(Feature.TIME_TRAVEL)
 def test_an_unknown_snapshot_is_refused(table: Table) -> None:
     newest = table.append(0).snapshot_id or 0
-    for unknown in (987_654_321, newest + 1, -1, 2**63 - 1):
+    for unknown in (987_654_321, newest + 1, -1, 2**63 - 1, 2**63, -(2**63) - 1):
         with refused(SnapshotNotFound, f"snapshot {unknown} is planned, which is not there"):
             table.source.plan(ScanRequest(snapshot_id=unknown))
 
@@ -334,14 +335,23 @@ def test_an_unknown_snapshot_is_refused(table: Table) -> None:
 @pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
 def test_time_travel_by_timestamp(table: Table) -> None:
-    table.append(0)
+    first = table.append(0).snapshot_id
     between = tick()
-    table.append(1)
+    newest = table.append(1).snapshot_id
     later = tick()
+    for moment, snapshot in ((between, first), (later, newest)):
+        planned = table.source.plan(ScanRequest(as_of=moment)).snapshot_id
+        expect(planned, snapshot, "the snapshot that a plan of a moment tells, from which somebody may read on")
     expect(sorted(table.read(as_of=between)["id"].to_pylist()), ids_of(0), "rows of the moment between two epochs")
     expect(
         sorted(table.read(as_of=later)["id"].to_pylist()), ids_of(0) + ids_of(1), "rows of the moment after two epochs"
     )
+    for moment, what in ((YEAR_10000, "in the year 10000, beyond Python's dates"), (2**62, "beyond all calendars")):
+        try:
+            found = sorted(table.read(as_of=moment)["id"].to_pylist())
+        except Exception as error:  # noqa: BLE001 - reported
+            pytest.fail(f"a moment {what} is read, by which all was committed: expected all rows, found {told(error)}")
+        expect(found, ids_of(0) + ids_of(1), f"rows of a moment {what}, by which all was committed")
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)

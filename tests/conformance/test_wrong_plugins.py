@@ -62,6 +62,8 @@ OF_LAYOUTS = (
     "test_layout.py::test_transforms_of_time",
     "test_filters.py::test_moments_that_calendars_do_not_reach[year]",
     "test_names.py::test_a_column_with_the_name_of_a_partition[a-column]",
+    "test_partition_values.py::test_filters_on_hidden_partitions",
+    "test_partition_values.py::test_filters_on_keys_of_buckets",
 )
 """Nor has it buckets or transforms: these are about local files."""
 OF_RENAMES = (

@@ -18,7 +18,7 @@ class LakeCatalog(ABC):
     @abstractmethod
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
         """Create a table, or return the existing one when it is the same. Idempotent, also under a race. Creates the
-        database when it is missing.
+        database when it is missing. A table that is there stays as it is, its comment and properties too.
 
         Args:
             path: The name of the table.

@@ -31,10 +31,11 @@ class ScanRequest:
             columns and no others: a reader asks also for the columns that it needs for remaining filters. A filter that
             the plan accepts is applied also where its own column is not read.
         filters: Predicates that each row has to fulfil.
-        limit: The number of rows that are needed at most, after the filters.
-        snapshot_id: The snapshot to read. Zero is a number like any other, and a negative one is no snapshot.
+        limit: The number of rows that are needed at most, after the filters. Of any size.
+        snapshot_id: The snapshot to read. Zero is a number like any other, and a negative one is no snapshot, nor is
+            one of more than 64 bits.
         as_of: The moment to read, in ms since the epoch, UTC. It has all that was committed by then, the same
-            millisecond included.
+            millisecond included. It may lie beyond all calendars.
         state: A state that `LakeStorage.state` returned a moment ago. A plan of the current snapshot uses it, with its
             schema, and does not load the table again. A source that does not know ``state`` plans the current snapshot:
             compare `ScanPlan.snapshot_id` where exactly that state is needed.
