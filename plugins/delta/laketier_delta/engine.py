@@ -25,7 +25,7 @@ from laketier.spi import (
 )
 from laketier_delta.leftover import lone_entry
 from laketier_delta.location import LOG, Location
-from laketier_delta.log_version import last_checkpoint
+from laketier_delta.log_version import last_checkpoint, look_at_each
 from laketier_delta.table_features import advice
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _FEATURE = re.compile(r"Feature '([^']+)'")
 _CHANGED = re.compile(
     r"Expected contiguous commit files|File not found|No files in log segment|Path does not exist|"
     r"Failed to canonicalize|Local path .* does not exist|(?s:Invalid table location: .*\bkind: NotFound\b)|"
-    r"No table metadata or protocol found"
+    r"No table metadata or protocol found|Invalid Checkpoint: "
 )
 """What delta-rs says of a log that others add to, drop or create while it lists and reads it, or of which it leaves out
 an entry that the storage could not tell of; also of a damaged one."""
@@ -75,7 +75,7 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             raise _unreached(location, error) from error
         if _NOT_READ.search(str(error)):
             raise not_read(error, location.uri) from error
-        if _is_left_over(location):
+        if _is_left_over(location, error):
             raise TableNotFound(
                 "there is no Delta table any more",
                 where=location.uri,
@@ -92,11 +92,15 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
         raise _unreached(location, error) from error
 
 
-def _is_left_over(location: Location) -> bool:
+def _is_left_over(location: Location, failed: Exception) -> bool:
+    """Whether one entry of a dropped table makes the log fail. Raises `TableError` where a file of the log can't be
+    looked at: delta-rs leaves it out, and takes the rest for a damaged log."""
     try:
+        if location.is_local:
+            look_at_each(location.local(LOG))
         return lone_entry(location) is not None
     except OSError as error:
-        raise _unreached(location, error) from error
+        raise _unreached(location, error) from failed
 
 
 def _log_is_there(location: Location) -> bool:

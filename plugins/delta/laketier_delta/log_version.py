@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from laketier.kit.file_identity import file_identity
-from laketier.kit.looks import is_absent
+from laketier.kit.looks import is_absent, is_there, names_in
 from laketier_delta.location import LOG, Location
 
 _ENTRY = re.compile(r"(\d{20})\.json")
@@ -63,6 +63,12 @@ def leads_to(location: Location, version: int) -> bool:
     entries, checkpoints = _numbers(names, _ENTRY), _numbers(names, _LATER)
     start = max((each for each in checkpoints if each <= version), default=-1)
     return entries.issuperset(range(start + 1, version + 1)) and bool(names)
+
+
+def look_at_each(folder: Path) -> None:
+    """Look at each file of a local log. Raises `OSError` where the storage can't tell of one."""
+    for name in names_in(folder):
+        is_there(folder / name)
 
 
 def _numbers(names: list[str], kind: re.Pattern[str]) -> set[int]:

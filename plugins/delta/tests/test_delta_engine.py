@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from laketier.spi import (
     TableNotFound,
 )
 from laketier_delta import engine
+from laketier_delta import log_version as log_version_module
 from laketier_delta.engine import has_log, log_changed, not_read, open_table, panics_as_errors
 from laketier_delta.location import Location
 from laketier_delta.log_version import last_checkpoint, leads_to, log_version
@@ -104,6 +106,8 @@ CHANGING = [
     DeltaError("Failed to canonicalize"),
     DeltaError('Local path "x" does not exist'),
     DeltaError("Kernel error: No table metadata or protocol found in delta log."),
+    DeltaError("Kernel error: Invalid Checkpoint: Had a _last_checkpoint hint but didn't find any checkpoints"),
+    DeltaError("Kernel error: Invalid Checkpoint: Gap between checkpoint version 1 and next commit 3"),
     TableNotFoundError("no table"),
 ]
 
@@ -181,6 +185,33 @@ def test_a_damaged_log_that_can_not_be_listed_is_not_reached(lake: Any, monkeypa
     monkeypatch.setattr(engine, "lone_entry", unlisted)
     failing(monkeypatch, [DeltaError("Kernel error: No protocol found in delta log.")] * 9)
     with pytest.raises(TableError, match="the Delta log can't be reached, because no answer") as told:
+        open_table(here(lake))
+    assert type(told.value) is TableError
+
+
+@pytest.mark.parametrize("name", [f"{1:020}.checkpoint.parquet", f"{2:020}.json"])
+def test_a_file_of_the_log_that_nobody_can_look_at_is_no_damage(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """delta-rs leaves it out, as it leaves out a link to nowhere, and finds the rest damaged."""
+    lake.create()
+    for epoch in range(3):
+        lake.epoch(epoch)
+        if epoch == 0:
+            DeltaTable(lake.uri).create_checkpoint()
+    entry = Path(lake.uri, "_delta_log", name)
+    entry.unlink()
+    entry.symlink_to("nowhere")
+    with pytest.raises(CorruptTable, match="Invalid Checkpoint"):
+        open_table(here(lake))
+
+    def unseen(path: Path) -> bool:
+        if path == entry:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+        return True
+
+    monkeypatch.setattr(log_version_module, "is_there", unseen)
+    with pytest.raises(TableError, match=f"the Delta log can't be reached, because .*{name}") as told:
         open_table(here(lake))
     assert type(told.value) is TableError
 
