@@ -100,11 +100,13 @@ def is_onto(location: Location, version: int, entry: str | None, table_id: str) 
     """Whether the table ``table_id`` is there still whose ``version`` had this ``entry``: a commit onto it goes well
     where it was dropped, or made anew. Raises `TableError`."""
     found = entry_identity(location, version)
-    if found is not None:
-        return found == entry
+    if found is not None and found == entry:
+        return True
     try:
-        # Others may have cleaned the entry up, with the checkpoint of it: then a later one has all that it had.
-        return str(open_table(location).metadata().id) == table_id
+        # Others may have cleaned the entry up, with the checkpoint of it: then a later one has all that it had. Or they
+        # wrote its bytes once more, as a sync of it failed (`fsync_published`): then it only looks like another one. A
+        # later version does not tell, as the commit itself may have named its table in it.
+        return str(open_table(location, None if found is None else version).metadata().id) == table_id
     except (TableNotFound, CorruptTable):
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import shutil
@@ -15,7 +16,8 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Field
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from laketier.spi import Conflict, Passthrough, TableError, TableNotFound
+from laketier.kit import durable
+from laketier.spi import AddColumn, Conflict, Passthrough, TableError, TableNotFound
 from laketier_delta.altering import alter
 from laketier_delta.location import Location
 
@@ -66,6 +68,25 @@ def test_a_change_that_fails_for_another_cause_is_not_told_as_a_drop(lake: Any) 
     with pytest.raises(TableError, match="nothing could be set, because no space is left") as told:
         alter(Location(lake.uri, Passthrough()), fails, "nothing could be set")
     assert type(told.value) is TableError
+
+
+def test_bytes_that_are_written_once_more_are_no_table_that_was_made_anew(
+    lake: Any, support: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a sync of the version below failed: its entry has another date then, and the commit onto it stays."""
+    lake.create()
+    really, failed = durable.fsync_file, list[str]()
+
+    def once(path: str) -> None:
+        if not failed:
+            failed.append(str(path))
+            raise OSError(errno.EMFILE, "too many open files", str(path))
+        really(path)
+
+    monkeypatch.setattr(durable, "fsync_file", once)
+    info = lake.storage.catalog().alter_table(support.PATH, [AddColumn(pa.field("more", pa.int64()))])
+    assert failed == [f"{lake.uri}/_delta_log/{0:020}.json"]
+    assert (info.schema.names[-1], DeltaTable(lake.uri).version()) == ("more", 1)
 
 
 @pytest.mark.parametrize("failing", [False, True])
