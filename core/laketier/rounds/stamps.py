@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from laketier.spi import LogOffsets, OffsetsRewritten, SourceRange, TableLog
+from laketier.spi import LogOffsets, OffsetsRewritten, SourceRange, TableLog, stamps_differ
 
 
 def stamped(source: SourceRange, log: TableLog) -> SourceRange:
@@ -26,7 +26,7 @@ def check_history(read: SourceRange | None, log: TableLog, *, where: str) -> Non
         return
     end = LogOffsets.from_text(read.end)
     found = log.stamp(end)
-    if found is None or found == read.stamp:
+    if not stamps_differ(read.stamp, found):
         return
     raise OffsetsRewritten(
         f"the source {log.table.name!r} has other records before {end.to_text()} than those that were read there",

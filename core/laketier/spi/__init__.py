@@ -143,6 +143,7 @@ from laketier.spi.source import (
     ScanPlan,
     ScanRequest,
 )
+from laketier.spi.stamps import joined_stamps, stamps_differ
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Decision, SourceRange, Token, Watermark, decide, refuse_renamed
 from laketier.spi.versions import FORMAT_SPI_VERSION, FORMAT_SPI_VERSIONS, SOURCE_SPI_VERSION, SOURCE_SPI_VERSIONS
@@ -311,6 +312,7 @@ __all__ = [
     "fail_on_bad_record",
     "from_plain",
     "host_time",
+    "joined_stamps",
     "new_attempt_id",
     "option",
     "pack",
@@ -324,6 +326,7 @@ __all__ = [
     "reshaped",
     "same_table",
     "schema_fingerprint",
+    "stamps_differ",
     "support_of",
     "time_of_storage",
     "to_arrow",

@@ -161,7 +161,8 @@ class TableLog(ABC):
             position: The offsets after the last ones that were read.
 
         Returns:
-            The stamp: a short text. None, as by default, where the source has none, or that part has expired.
+            The stamp: a short text. None, as by default, where the source has none, or that part has expired. Of a log
+            whose buckets expire one by one, make it with `joined_stamps`.
 
         Raises:
             TableChanged: The source's table is another one by now.

@@ -21,6 +21,7 @@ from laketier.spi.errors import (
     TokenMismatch,
     WatermarkLost,
 )
+from laketier.spi.stamps import stamps_differ
 from laketier.spi.visible import is_utf8
 
 FIRST_EPOCH = 0
@@ -376,7 +377,7 @@ def _are_others(one: SourceRange | None, other: SourceRange | None) -> bool:
     """A stamp that one of them lacks, as a laketier from before wrote none, says nothing."""
     if one is None or other is None:
         return False
-    return (one.start, one.end) != (other.start, other.end) or _differ(one.stamp, other.stamp)
+    return (one.start, one.end) != (other.start, other.end) or stamps_differ(one.stamp, other.stamp)
 
 
 def _continues(last: Token, token: Token) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from laketier.spi import StorageError
+from laketier.spi import StorageError, joined_stamps
 from laketier_kafka.connection import Connection, Reasons, naming_client_errors, refusal
 from laketier_kafka.options import IsolationLevel
 
@@ -16,33 +16,44 @@ _WAIT = 0.1
 _MOST_MARKERS = 1024
 """Transactions that end together, as those of all tasks of a job do, leave their markers in a row."""
 
+_GROUPS = 32
+"""A stamp has an end: more partitions than that share digests."""
+
 Extents = Callable[[Collection[int]], Mapping[int, tuple[int, int]] | None]
 """The first offset that partitions hold, and the one after the last. None where records may be missing in between."""
 
 
 def stamp_of(connection: Connection, topic: str, ends: Mapping[int, int], extents: Extents) -> str | None:
-    """A digest of the last record before the end of each partition. ``extents`` is asked where the offset before an
-    end has none: if no compaction takes records away, that is a transaction's marker, and the record is further ahead.
-    None where one of the records expired, or may have been compacted away: a digest of what is left would be another
-    one later. Raises `StorageError`."""
-    found = _last_records(connection, topic, ends, extents) if ends else None
-    if found is None:
-        return None
+    """Digests of the last records before the ends of partitions, as of a log whose buckets expire one by one.
+    ``extents`` is asked where the offset before an end has none: if no compaction takes records away, that is a
+    transaction's marker, and the record is further ahead. A partition has none where its record expired, or may have
+    been compacted away: a digest of what is left would be another one later. Raises `StorageError`."""
+    found = _last_records(connection, topic, ends, extents) if ends else {}
+    groups: dict[str, list[int]] = {}
+    for partition in sorted(ends):
+        groups.setdefault(str(partition % _GROUPS), []).append(partition)
+    return joined_stamps(
+        {
+            group: _digest([found[each] for each in partitions]) if found.keys() >= set(partitions) else None
+            for group, partitions in groups.items()
+        }
+    )
+
+
+def _digest(messages: Sequence[Any]) -> str:
     whole = hashlib.sha256()
-    for partition, message in sorted(found.items()):
+    for message in messages:
         parts = (message.key(), message.value())
         sizes = [-1 if part is None else len(part) for part in parts]
-        whole.update(repr((partition, message.offset(), message.timestamp()[1], sizes)).encode())
+        whole.update(repr((message.partition(), message.offset(), message.timestamp()[1], sizes)).encode())
         for part in parts:
             whole.update(part or b"")
-    return whole.hexdigest()[:32]
+    return whole.hexdigest()[:16]
 
 
-def _last_records(
-    connection: Connection, topic: str, ends: Mapping[int, int], extents: Extents
-) -> dict[int, Any] | None:
-    """The client's last message before each end. None as soon as one of them is not there. Looks at windows that reach
-    ever further back: no more records are fetched than there are markers."""
+def _last_records(connection: Connection, topic: str, ends: Mapping[int, int], extents: Extents) -> dict[int, Any]:
+    """The client's last message before each end, where it is there. Looks at windows that reach ever further back: no
+    more records are fetched than there are markers."""
     from confluent_kafka import Consumer
 
     reasons = Reasons()
@@ -62,20 +73,18 @@ def _last_records(
         try:
             looking = _Looking(connection, topic, consumer, reasons)
             while windows:
-                last = looking.last_in(windows)
-                if last is None:
-                    return None
+                last, outside = looking.last_in(windows)
                 found |= last
-                windows = {partition: window for partition, window in windows.items() if partition not in last}
+                windows = {each: window for each, window in windows.items() if each not in last and each not in outside}
                 bounds = bounds or (extents(windows) if windows else {})
                 width *= 2
                 if bounds is None or width > _MOST_MARKERS:
-                    return None
-                for partition, (start, _) in windows.items():
-                    first, latest = bounds[partition]
-                    if start <= first or latest < ends[partition]:
-                        return None
-                    windows[partition] = (max(first, ends[partition] - width), start)
+                    break
+                windows = {
+                    partition: (max(bounds[partition][0], ends[partition] - width), start)
+                    for partition, (start, _) in windows.items()
+                    if bounds[partition][0] < start and ends[partition] <= bounds[partition][1]
+                }
         finally:
             consumer.close()
     return found
@@ -91,15 +100,16 @@ class _Looking:
         self._consumer = consumer
         self._reasons = reasons
 
-    def last_in(self, windows: Mapping[int, tuple[int, int]]) -> dict[int, Any] | None:
-        """The last message in the window of each partition that has any there. None where a window begins outside of
-        its partition."""
+    def last_in(self, windows: Mapping[int, tuple[int, int]]) -> tuple[dict[int, Any], set[int]]:
+        """The last message in the window of each partition that has any there, and the partitions in which a window
+        begins outside of what they hold."""
         from confluent_kafka import TopicPartition
 
         self._consumer.assign(
             [TopicPartition(self._topic, partition, start) for partition, (start, _) in windows.items()]
         )
         last: dict[int, Any] = {}
+        outside: set[int] = set()
         left = {partition: end for partition, (_, end) in windows.items()}
         heard = time.monotonic()
         while left:
@@ -110,7 +120,7 @@ class _Looking:
                     if self._is_passing(message.error()):
                         continue
                     if not self._is_end(message.error()):
-                        return None
+                        outside.add(partition)
                     left.pop(partition, None)
                 elif partition in left:
                     if message.offset() < left[partition]:
@@ -132,7 +142,7 @@ class _Looking:
                     why=None if why is None else self._connection.redact(why),
                     fix="Check that this machine reaches the leaders of the topic, or raise timeout-seconds.",
                 )
-        return last
+        return last, outside
 
     @staticmethod
     def _is_end(error: Any) -> bool:

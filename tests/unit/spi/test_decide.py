@@ -20,6 +20,7 @@ from laketier.spi import (
     Watermark,
     WatermarkLost,
     decide,
+    joined_stamps,
 )
 
 Verdict = Decision | type[Refused]
@@ -80,6 +81,12 @@ STAMPED = SourceRange("0", "5", "x")
             ask(4, source=replace(STAMPED, stamp="y")),
             TokenMismatch,
             id="same-epoch-other-stamp",
+        ),
+        pytest.param(
+            mark(4, source=replace(STAMPED, stamp=joined_stamps({"0": "a", "1": "b"}))),
+            ask(4, source=replace(STAMPED, stamp=joined_stamps({"0": "a"}))),
+            Decision.DONE,
+            id="same-epoch-stamp-of-a-bucket-expired",
         ),
         pytest.param(mark(4, source=STAMPED), ask(5, source=span(5, 9)), Decision.PROCEED, id="next-epoch-after-stamp"),
         pytest.param(mark(4), ask(3), Stale, id="earlier-epoch"),
