@@ -11,6 +11,7 @@ from laketier.kit.library_errors import ends_the_process
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import complete_commands
 from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
+from laketier.rounds.configured import ConfiguredTable
 from laketier.rounds.log_engine import EngineDied, EngineLost, TaskDied
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import COMMITTED, STAGED
@@ -67,6 +68,7 @@ class LeasedRound:
                 why="the source's table was recreated, and not all workers have seen that yet",
                 fix="Nothing: the sources are being listed again.",
             )
+        self._require_same_target(table)
         settings = table.round_settings(fence=self.lease.fence)
         self.planned_at = now
         self._table = opened.table
@@ -85,6 +87,20 @@ class LeasedRound:
             None if self.open_files is None else self.open_files.slot(self.key),
         )
         self.tasks = self._round.plan(bounds)
+
+    def _require_same_target(self, table: ConfiguredTable) -> None:
+        """The rows would go on in the old lake table otherwise, and the state would tell that of the new one."""
+        registered = self.lease.table
+        mine = (table.config.format, str(table.config.table), table.pipeline)
+        theirs = (registered.format, registered.target, registered.pipeline)
+        if mine != theirs:
+            raise StorageError(
+                "this worker's file names another lake table for it than the service has",
+                where=self.key,
+                why=f"here it goes to {mine[0]} {mine[1]} as pipeline {mine[2]!r}, and another worker, with another "
+                f"version of the file, has registered {theirs[0]} {theirs[1]} as {theirs[2]!r}",
+                fix="Nothing was written. Give all workers of the service one version of the file, and start them.",
+            )
 
     def _raise_fence(self, lake: int) -> int:
         self.lease = self.leases.raise_fence(self.lease, lake)

@@ -599,6 +599,28 @@ def test_a_worker_whose_engine_is_gone_ends_and_leaves_its_tables_to_others(make
     assert [service.ids(other, name) for name in service.names] == [[1], [1]], "at once, by the same clock"
 
 
+def test_a_worker_with_an_older_file_writes_to_no_older_target(make: Callable[..., Service]) -> None:
+    """Its rows went on into the old lake table, and the state told that the new one had them."""
+    service = make("a")
+    older = service.worker()
+    service.lines["a"].append(1)
+    older.work_once()
+    document = json.loads(service.file.read_text())
+    document["defaults"]["target"] = "moved.{table}"
+    service.file.write_text(json.dumps(document))
+    newer = service.worker()
+    assert service.table("a").state is State.STOPPED
+    newer.store.resume("src.a")
+    service.lines["a"].append(2)
+    older.work_once()
+    assert service.ids(older, "a") == [1]
+    assert "this worker's file names another lake table" in str(service.table("a").error)
+    assert "db.a" in str(service.table("a").error)
+    service.later()
+    newer.work_once()
+    assert service.ids(newer, "a") == [1, 2], "from the beginning, as the one who resumed it was told"
+
+
 def test_a_worker_prunes_the_history_of_rounds(make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch) -> None:
     """It grew until the disk of the state database was full."""
     service = make("a")

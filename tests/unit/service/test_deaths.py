@@ -221,6 +221,22 @@ def test_a_worker_that_lives_has_not_died(store: StateStore, clock: Clock) -> No
     assert (row(store, "t").deaths, row(store, "t").suspect) == (0, False)
 
 
+def test_a_worker_dies_only_once(store: StateStore, clock: Clock) -> None:
+    """A clock that jumps, or a host that sleeps, makes a worker that lives look dead, each time again."""
+    store.register([table("t")])
+    for _ in range(2 * SET_ASIDE_AFTER):
+        assert names(take(store, A)) == ["t"]
+        clock.pass_seconds(LEASE)
+        for lease in take(store, B):
+            store.release(lease)
+    assert (row(store, "t").deaths, row(store, "t").state) == (1, State.PENDING)
+    for number in range(SET_ASIDE_AFTER):
+        take(store, worker(number))
+        clock.pass_seconds(LEASE)
+    take(store, B)
+    assert row(store, "t").state is State.STOPPED, "others did die in its rounds"
+
+
 def test_a_good_round_forgets_the_deaths_before_it(store: StateStore, clock: Clock) -> None:
     store.register([table("t")])
     for number in range(4 * SET_ASIDE_AFTER):

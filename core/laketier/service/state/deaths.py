@@ -11,9 +11,9 @@ A worker may live and tell that what ran its rounds died (`Death`): its engine c
 process of a task that had no other table's counts against its table.
 
 No death is charged where the worker was told to stop before (a deployment, a host that shuts down), where it has been
-heard of since (it lost its lease, and lives), and where it never gave a sign. And where a table was set aside and no
-round of the service went well since, no second one is: then it is the workers that die, whatever they tier. That holds
-also where the first one was resumed meanwhile.
+heard of since (it lost its lease, and lives) or has come back from the dead before, and where it never gave a sign. And
+where a table was set aside and no round of the service went well since, no second one is: then it is the workers that
+die, whatever they tier. That holds also where the first one was resumed meanwhile.
 """
 
 from __future__ import annotations
@@ -111,8 +111,9 @@ def charged(
 ) -> Iterator[tuple[RegisteredTable, Charge]]:
     """Each table whose lease ran out, with what that means. The caller records it before the next is asked for."""
     dead = _dead(connection, {table.lease_owner or "" for table in expired}, lease_ms, now)
+    returned = _returned(connection, expired)
     for table in expired:
-        if table.lease_owner not in dead:
+        if table.lease_owner not in dead or table.id in returned:
             kept = {"deaths": table.deaths, "suspect": table.suspect, "error": table.error}
             yield table, Charge(LeaseEnd.EXPIRED, _RAN_OUT, kept)
         elif not table.alone:
@@ -185,6 +186,19 @@ def _dead(connection: Connection, workers: set[str], lease_ms: int, now: int) ->
         WORKERS.c.stopping_at.is_(None),
     )
     return {row.id for row in connection.execute(query)}
+
+
+def _returned(connection: Connection, expired: Sequence[RegisteredTable]) -> set[int]:
+    """The tables whose worker lost a lease of the same table before and took it again. It had seemed dead and was
+    alive: the clock jumps, or the host sleeps, and it may well live now, too. One that does die is another one's next
+    time, as each start of a worker has a name of its own."""
+    query = select(ROUNDS.c.tiering_table, ROUNDS.c.worker).where(
+        ROUNDS.c.tiering_table.in_([table.id for table in expired]),
+        ROUNDS.c.worker.in_({table.lease_owner or "" for table in expired}),
+        ROUNDS.c.ending == LeaseEnd.EXPIRED.value,
+    )
+    owners = {table.id: table.lease_owner for table in expired}
+    return {row.tiering_table for row in connection.execute(query) if owners[row.tiering_table] == row.worker}
 
 
 def _set_aside_before(connection: Connection, service: str, table: RegisteredTable) -> str | None:
