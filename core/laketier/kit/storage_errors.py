@@ -13,8 +13,8 @@ _FIXES = {
     errno.EACCES: "Let the user that runs this process read and write there, on the driver and on every executor.",
     errno.EPERM: "Let the user that runs this process read and write there, on the driver and on every executor.",
     errno.EROFS: "Mount it for writing, or set {setting} to another place.",
-    errno.ENOSPC: "Free some space. Nothing of this round was published; it can be run again.",
-    errno.EDQUOT: "Raise the quota. Nothing of this round was published; it can be run again.",
+    errno.ENOSPC: "Free some space{there}. Nothing of this round was published; it can be run again.",
+    errno.EDQUOT: "Raise the quota{there}. Nothing of this round was published; it can be run again.",
     errno.EMFILE: "Raise the limit of open files (ulimit -n), or lower the number of partitions per task.",
     errno.ENOENT: "Check {setting}, that this machine sees it, and whether somebody dropped the table.",
 }
@@ -33,5 +33,5 @@ def naming_storage_errors(doing: str, *, setting: str = "lake.warehouse") -> Ite
         # Libraries in Rust raise it with the number in their words alone.
         numbers = numbers_of_the_system(error) if error.errno is None else [error.errno]
         fix = next((_FIXES[number] for number in numbers if number in _FIXES), None)
-        fix = None if fix is None else fix.format(setting=setting)
+        fix = None if fix is None else fix.format(setting=setting, there="" if where else f" where {setting} is")
         raise StorageError(f"the storage refused while {doing}", where=where, why=why, fix=fix) from error

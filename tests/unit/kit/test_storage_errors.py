@@ -19,7 +19,14 @@ FULL = (
 def test_a_full_disk_says_what_to_do_whichever_library_met_it(error: OSError) -> None:
     with pytest.raises(StorageError, match="o space left on device") as refused, naming_storage_errors("it ran"):
         raise error
-    assert "Free some space" in str(refused.value)
+    assert "Free some space where lake.warehouse is. Nothing" in str(refused.value), "no library names the path"
+
+
+def test_a_full_disk_is_told_by_its_path_where_that_is_known() -> None:
+    with pytest.raises(StorageError) as refused, naming_storage_errors("it ran"):
+        raise OSError(errno.ENOSPC, "No space left on device", "/spill/1")
+    assert str(refused.value).startswith("/spill/1: ")
+    assert "Free some space. Nothing" in str(refused.value)
 
 
 def test_a_refusal_is_told_in_one_line_without_colours() -> None:
