@@ -383,7 +383,10 @@ def test_a_drop_leaves_no_folder(table: Table, unproven: Callable[[str, str], No
 def test_a_drop_leaves_no_file(table: Table, harness: Harness, unproven: Callable[[str, str], None]) -> None:
     """What it was made of goes with it: rows, documents, and what tasks staged that nobody published. Else rows that
     somebody wants gone stay on the disk, and nothing that knows them is left. A format whose library deletes them
-    later says so in its harness."""
+    later says so in its harness. Beside its folder a warehouse has what it had after a first table was dropped."""
+    table.lake.storage.catalog().drop_table(table.path)
+    known = table.lake.files()
+    table.lake.create()
     table.append(0)
     table.append(1)
     if table.lake.declares(Feature.ADD_COLUMN):
@@ -399,3 +402,5 @@ def test_a_drop_leaves_no_file(table: Table, harness: Harness, unproven: Callabl
         return
     left = sorted(str(path.relative_to(folder.parent)) for path in files_below(folder))
     expect(left, [], "files that are left where a table was that nobody shared, after it was dropped")
+    beside = sorted(table.lake.files() - known)
+    expect(beside, [], "files that are left in a warehouse beside the folder of a table, after it was dropped")

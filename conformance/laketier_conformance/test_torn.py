@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from laketier.spi import ConfigError, Conflict, LaketierError, TableState, UnknownOutcome, Watermark, WriteResult
@@ -17,7 +18,7 @@ from laketier_conformance import apart
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, told
 from laketier_conformance.forged import is_sealed, resealed
-from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 from laketier_conformance.outside import contents, local_folder, restore
 
 MOST = 40
@@ -175,6 +176,40 @@ def test_a_file_of_another_table_lies_in_its_place(lake: Lake, unproven: Callabl
                 expect(ids, None if ids is None else whole, f"rows where {file.name} is another table's")
                 expect(epoch, None if epoch is None else 2, f"the epoch where {file.name} is another table's")
     expect(tables[0].ids, whole, "the files are back as they were, and so are the rows")
+
+
+def test_a_file_has_columns_of_other_types(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """As another tool leaves it that wrote a file anew: the same names, and numbers for texts. Cast to the types of the
+    table they would be other values, so the file is damage."""
+    other = pa.schema([SCHEMA.field("id"), ("name", pa.int64()), ("value", pa.string())])
+    table, typed = lake.create(name="db.t"), lake.create(other, "db.typed")
+    rows = pa.record_batch([ids_of(0), ids_of(0), list(map(str, ids_of(0)))], schema=other)
+    files: list[list[Path]] = []
+    for each, batches in ((table, [batch(ids_of(0))]), (typed, [rows])):
+        root = local_folder(each.info.location)
+        before = {} if root is None else contents(root)
+        staged = each.stage_arrow(batches)
+        # They may get other names, and lie elsewhere, once they are published.
+        new = set() if root is None else {*contents(root).values()} - {*before.values()}
+        each.commit([staged], token(0))
+        files.append([] if root is None else [file for file, content in contents(root).items() if content in new])
+    whole = table.read().sort_by("id")
+    if not all(files):
+        unproven("files with columns of other types", "no file in a local folder is what a task made")
+        return
+    for file, typed_file in zip(*files, strict=False):
+        content = apart.read(file)
+        apart.write(file, apart.read(typed_file))
+        what = f"a file has name as int64 and value as string, where the table has {SCHEMA.types[1]}, {SCHEMA.types[2]}"
+        try:
+            read = table.read().sort_by("id")
+        except Exception as error:  # noqa: BLE001 - reported
+            errors = _misled("a read", error)
+            assert not errors, f"{what}, and that is told by {'; '.join(errors)}"
+        else:
+            expect(read, whole, f"{what}: expected a refusal, and it was read")
+        apart.write(file, content)
+    expect(table.read().sort_by("id"), whole, "the files are back as they were, and so are the rows")
 
 
 def test_a_document_lies_in_the_place_of_another(table: Table, unproven: Callable[[str, str], None]) -> None:

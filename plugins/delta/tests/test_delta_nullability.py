@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import IncompatibleData
+from laketier_delta.nullability import declared
 
 STRICT = pa.struct([pa.field("a", pa.int32(), nullable=False), ("b", pa.int32())])
 CASES = {
@@ -29,3 +30,40 @@ def test_a_null_parent_is_fine_and_a_null_inside_is_not(lake, name):
     assert lake.read().sort_by("id")["c"].to_pylist() == expected
     # deltalake's own to_pyarrow_table refuses null structs with not-null fields, whoever wrote them.
     assert pl.read_delta(lake.uri).sort("id")["c"].is_null().to_list() == [value is None for value in expected]
+
+
+WIDER = [
+    (pa.int16(), pa.int64()),
+    (pa.int32(), pa.float64()),
+    (pa.float32(), pa.float64()),
+    (pa.date32(), pa.timestamp("us")),
+    (pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")),
+    (pa.large_string(), pa.string()),
+    (pa.binary(), pa.string()),
+    (pa.dictionary(pa.int32(), pa.string()), pa.string()),
+    (pa.null(), pa.bool_()),
+    (pa.list_(pa.int32()), pa.list_(pa.int64())),
+]
+
+
+@pytest.mark.parametrize(("found", "wanted"), WIDER, ids=str)
+def test_a_column_of_a_file_may_be_of_another_type_of_the_family(found, wanted):
+    assert declared(pa.nulls(2, found), wanted).equals(pa.nulls(2, wanted))
+
+
+OTHERS = [
+    (pa.int64(), pa.string()),
+    (pa.string(), pa.int64()),
+    (pa.bool_(), pa.int32()),
+    (pa.int64(), pa.timestamp("us")),
+    (pa.date32(), pa.string()),
+    (pa.list_(pa.int64()), pa.list_(pa.string())),
+    (pa.struct([("a", pa.int64())]), pa.struct([("a", pa.string())])),
+]
+
+
+@pytest.mark.parametrize(("found", "wanted"), OTHERS, ids=str)
+def test_a_column_of_a_file_is_not_cast_to_another_family(found, wanted):
+    """Arrow would make texts of numbers, and moments of them, without a word."""
+    with pytest.raises(pa.ArrowInvalid, match="a column of the file is"):
+        declared(pa.nulls(2, found), wanted)
