@@ -19,7 +19,8 @@ from laketier.registry.pages import page
 from laketier.spi import DeliveryLevel
 from laketier_conformance.manifest import expected_tests
 from laketier_conformance.proof import REPORT
-from laketier_conformance.rules import RULES, Rule, rule_of
+from laketier_conformance.rule import Rule
+from laketier_conformance.rules import RULES, rule_of
 from laketier_conformance.shown import FAILED, FULL, NOT_SHOWN
 from laketier_conformance.verdict import CONFORMANT, FAIL, NOT_RUN, PARTIAL, UNSEEN_EFFECTS, WITHOUT_EFFECTS
 from laketier_conformance.words import plainly

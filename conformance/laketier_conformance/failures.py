@@ -15,7 +15,8 @@ import pytest
 
 from laketier.registry.pages import page
 from laketier_conformance.expect import told
-from laketier_conformance.rules import Rule, rule_of
+from laketier_conformance.rule import Rule
+from laketier_conformance.rules import rule_of
 from laketier_conformance.words import plainly
 
 SAYS = "laketier_says"

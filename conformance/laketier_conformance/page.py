@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from laketier_conformance.rules import RULES, Rule, rule_of
+from laketier_conformance.rule import Rule
+from laketier_conformance.rules import RULES, rule_of
 
 RuleOf = Callable[[str], Rule | None]
 """The rule behind a test, by its name in the MANIFEST."""

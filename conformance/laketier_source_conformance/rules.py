@@ -3,7 +3,7 @@ to them. A new file of the suite names its rule here, and so does a test that is
 
 from __future__ import annotations
 
-from laketier_conformance.rules import Rule
+from laketier_conformance.rule import Rule
 
 _PAGE = "docs/authors/sources.md"
 _RULES = f"{_PAGE}#what-exactly-once-needs"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from laketier_conformance.manifest import MANIFEST, expected_tests
-from laketier_conformance.rules import RULES, Rule, rule_of
+from laketier_conformance.rule import Rule
+from laketier_conformance.rules import RULES, rule_of
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(MANIFEST.parent.rglob("test_*.py"))

@@ -37,11 +37,17 @@ class Neighbours(NamedTuple):
         return self.below if same else None
 
 
-def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
-    """Those of ``value`` in the type ``kind``; None for what Arrow compares as it is. Beside moments a day is its first
-    one, by UTC: Arrow makes days of all literals of a list that begins with one."""
+def beside(value: Any, kind: pa.DataType) -> Any:
+    """``value`` as it is compared with values of the type ``kind``: beside moments a day is its first one, by UTC.
+    Arrow compares them so, and makes days of all literals of a list that begins with one."""
     if type(value) is date and pt.is_timestamp(kind):
-        value = datetime(value.year, value.month, value.day, tzinfo=None if kind.tz is None else UTC)
+        return datetime(value.year, value.month, value.day, tzinfo=None if kind.tz is None else UTC)
+    return value
+
+
+def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
+    """Those of ``value`` in the type ``kind``, as it is `beside` others; None for what Arrow compares as it is."""
+    value = beside(value, kind)
     if isinstance(value, datetime):
         fits = pt.is_timestamp(kind) and (value.tzinfo is None) == (kind.tz is None)
         return _moments(nanoseconds_of(value), kind) if fits else None

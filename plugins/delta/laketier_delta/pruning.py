@@ -9,7 +9,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.spi import And, IncompatibleTable, Leaf, Op, Or, Predicate, columns_of, to_arrow
+from laketier.spi.literals import beside
 
 _DIGITS = 15
 """So many of a decimal a float keeps."""
@@ -160,8 +161,7 @@ def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar | None:
     Arrow cuts the digits of a decimal that becomes an integer, and the time of a moment that becomes a day."""
     if isinstance(value, bool) or value != value:
         return None
-    if type(value) is date and pt.is_timestamp(kind):  # as Arrow compares them: the day begins, by UTC
-        value = datetime(value.year, value.month, value.day, tzinfo=None if kind.tz is None else UTC)
+    value = beside(value, kind)
     try:
         scalar = pa.scalar(value, type=kind)
         return scalar if scalar.as_py() == value else None
