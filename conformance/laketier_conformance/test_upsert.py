@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -28,6 +29,7 @@ from laketier.spi import (
     PartitionField,
     RowsChanged,
     ScanRequest,
+    UnsupportedType,
     Watermark,
     WriteMode,
     WriteResult,
@@ -87,6 +89,61 @@ def test_only_removing(keyed: Keyed) -> None:
         keyed.round(1, keyed.staged({})),
         RoundOutcome.ALREADY_THERE,
         "the outcome of an epoch that removed rows and is run again",
+    )
+
+
+ALIKE: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "text": (
+        pa.string(),
+        [
+            "a",
+            "A",
+            "a ",
+            " a",
+            "",
+            " ",
+            "\u00e1",
+            "a\u0301",
+            "\u00df",
+            "ss",
+            "1",
+            "01",
+            "1.0",
+            "+1",
+            "1e0",
+            "a\n",
+            "NaN",
+        ],
+    ),
+    "binary": (pa.binary(), [b"", b"a", b"A", b"a ", b"1", b"01", b"\xff", b"\xff\xff"]),
+    "number": (pa.int64(), [2**53, 2**53 + 1, -(2**53) - 1, -1, 0, 2**32, 2**63 - 1, 2**63 - 2]),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_keys_that_are_alike(lake: Lake, name: str) -> None:
+    """A database folds case, blanks or digits where a key's column has a collation or a type of its own: of two keys
+    that it takes for one, a row is lost."""
+    kind, keys = ALIKE[name]
+    schema = pa.schema([SCHEMA.field("id"), pa.field("key", kind, nullable=False)])
+    try:
+        table = lake.create(schema, primary_key=("key",))
+    except UnsupportedType:
+        return
+
+    def staged(start: int, some: Sequence[Any]) -> WriteResult:
+        rows = pa.record_batch([list(range(start, start + len(some))), pa.array(some, kind)], schema=schema)
+        return table.stage_arrow([rows], mode=UPSERT)
+
+    half = len(keys) // 2
+    publish(table, 0, staged(0, keys[:half]))
+    publish(table, 1, staged(half, keys[half:]))
+    expect(table.ids, list(range(len(keys))), f"the ids of rows whose keys are alike, and no two the same: {keys}")
+    plan = table.source.plan(ScanRequest())
+    replaced = tuple(file for split in plan.splits for file in split.files)
+    publish(table, 2, replace(staged(100, keys), replaced=replaced))
+    expect(
+        table.ids, list(range(100, 100 + len(keys))), f"the ids of these rows after all of them were replaced: {keys}"
     )
 
 

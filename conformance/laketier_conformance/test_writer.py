@@ -17,13 +17,14 @@ from laketier.spi import (
     Op,
     PartitionField,
     Refused,
+    ScanRequest,
     WriteResult,
     WriterInitContext,
     new_attempt_id,
 )
 from laketier_conformance.begun import threads_have_ended
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_split, token
 from laketier_conformance.option_values import ending_early, says_where_files_end
 
 
@@ -116,6 +117,10 @@ def test_a_huge_batch(table: Table) -> None:
     expect(result.rows, len(ids), "the number of rows of a huge batch in its result")
     table.commit([result], token(0))
     expect(table.ids, ids, "rows of a huge batch")
+    source = table.source
+    plan = source.plan(ScanRequest(columns=()))
+    counted = sum(part.num_rows for split in plan.splits for part in read_split(source, split, plan.schema))
+    expect(counted, len(ids), "the number of rows of a huge batch, by a scan without columns")
 
 
 def test_slices_and_odd_chunks(table: Table) -> None:

@@ -64,6 +64,7 @@ OF_LAYOUTS = (
     "test_names.py::test_a_column_with_the_name_of_a_partition[a-column]",
     "test_partition_values.py::test_filters_on_hidden_partitions",
     "test_partition_values.py::test_filters_on_keys_of_buckets",
+    "test_partition_values.py::test_filters_on_partitions[date]",
 )
 """Nor has it buckets or transforms: these are about local files."""
 OF_RENAMES = (
