@@ -14,6 +14,36 @@ from laketier.codecs.bounds import BLOCK_BYTES, EXPANSION, EXPANSION_FROM, MIB
 from laketier.codecs.decoding import BadValue
 
 _CRC_BYTES = 4
+_AT_ONCE = MIB
+
+
+class Bzip2Stream:
+    """The text of a file of bzip2, which may be several streams one after the other, as ``cat`` and parallel programs
+    leave it. Arrow's own reader fails at one without text between two others, and calls the file damaged."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._engine = bz2.BZ2Decompressor()
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes, none at the end. Raises ``OSError`` without a number for what is damaged or cut off,
+        and what the file raises."""
+        while True:
+            data = b""
+            if self._engine.eof:
+                data = self._engine.unused_data
+                self._engine, self._begun = bz2.BZ2Decompressor(), bool(data)
+            if not data and self._engine.needs_input:
+                data = bytes(self._file.read(_AT_ONCE))
+                if not data and self._begun:
+                    raise OSError("Truncated compressed stream")
+                if not data:
+                    return b""
+                self._begun = True
+            found = self._engine.decompress(data, size)
+            if found:
+                return found
 
 
 class BoundedStream:

@@ -20,6 +20,7 @@ from laketier.codecs import avro_files, expansion, parquet_pages
 from laketier.codecs.avro_files import AvroFile
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.expansion import BoundedStream, expand
+from laketier.connectors.files.readers import COMPRESSED
 from laketier.spi import BadRecord, ConfigError
 from landing import all_of, land_bytes, log_of, rows
 
@@ -65,6 +66,31 @@ def test_text_that_expands_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPa
     assert len(stream.read(MIB)) == MIB
     with pytest.raises(BadValue, match=r"its 1,000 bytes expand to more than .* beyond max-expansion = 2,000"):
         stream.read(MIB)
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst", "lz4"])
+def test_streams_that_are_joined_are_one_text_and_may_be_empty(zone: Path, ending: str) -> None:
+    """As ``cat`` joins the parts of a day, of which some have nothing."""
+    first, nothing, last = (_compressed(text, ending) for text in (b'{"id": 1}\n', b"", b'{"id": 2}\n'))
+    cases = {
+        first + nothing + last: [1, 2],
+        nothing * 2 + first + last + nothing: [1, 2],
+        first + nothing * 9 + last: [1, 2],
+        nothing * 3: [],
+        **{first + nothing + broken: None for broken in (last[:-1], last[: len(last) // 2], last[:3], b"no stream")},
+    }
+    for number, (data, ids) in enumerate(cases.items()):
+        (zone / str(number) / "t").mkdir(parents=True)
+        found, bad = read(zone / str(number), f"f.json.{ending}", data, format="json", **{"columns.id": "int64"})
+        assert bool(bad) is (ids is None), f"{found} and no word of the rest"
+        assert [row["id"] for row in found] in ([[], [1], [1, 2]] if ids is None else [ids])
+
+
+def _compressed(text: bytes, ending: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, COMPRESSED[f".{ending}"]) as stream:
+        stream.write(text)
+    return bytes(sink.getvalue())
 
 
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard", "snappy"])

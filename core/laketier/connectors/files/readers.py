@@ -15,7 +15,7 @@ from laketier.codecs.avro_files import AvroFile
 from laketier.codecs.bounds import CELLS, MIB
 from laketier.codecs.csv_values import CsvDecoder, header_of
 from laketier.codecs.decoding import BadValue, Decoder
-from laketier.codecs.expansion import BoundedStream
+from laketier.codecs.expansion import BoundedStream, Bzip2Stream
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import LineBlock, OnBadLine, columns_in, parse_lines, read_blocks
 from laketier.codecs.parquet_pages import check_pages, with_rows
@@ -263,6 +263,8 @@ def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions
     codec = next((codec for ending, codec in COMPRESSED.items() if path.lower().endswith(ending)), None)
     if codec is None:
         return file
+    if codec == "bz2":
+        return BoundedStream(Bzip2Stream(file), size, options.max_expansion)
     file = file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r")
     return BoundedStream(pa.CompressedInputStream(file, codec), size, options.max_expansion)
 
