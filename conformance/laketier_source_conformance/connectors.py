@@ -50,7 +50,6 @@ class FilesHarness(SourceHarness):
         "compact": "a file is there as a whole, or gone",
         "leave_gap": "each file has one offset, which is never given again",
         "rename_column": "a landing zone keeps no former names",
-        "put_back": "a landing zone has no history: its ledger is its identity",
         "secret_options": "a landing zone in a folder needs no password",
     }
 
@@ -139,6 +138,10 @@ class FilesHarness(SourceHarness):
         shutil.rmtree(self.zone / "_laketier" / "ledger" / name)
         self.make_table(name)
 
+    def put_back(self, name: str) -> Callable[[], None]:
+        """With its ledger, which is in it."""
+        return _copied(self.zone, self.folder / f"kept {name}")
+
     def files(self, name: str) -> Sequence[Path]:
         return sorted((self.zone / name).glob("[!.]*"))
 
@@ -150,6 +153,17 @@ class FilesHarness(SourceHarness):
             yield
         finally:
             away.rename(self.zone)
+
+
+def _copied(folder: Path, kept: Path) -> Callable[[], None]:
+    """Copy a folder. What is returned puts it back."""
+    shutil.copytree(folder, kept)
+
+    def back() -> None:
+        shutil.rmtree(folder)
+        shutil.copytree(kept, folder)
+
+    return back
 
 
 _ALIASES = {"double": "float64"}
@@ -234,14 +248,7 @@ class LakeHarness(SourceHarness):
         self.make_table(name)
 
     def put_back(self, name: str) -> Callable[[], None]:
-        lake, kept = self.folder / "lake", self.folder / f"kept {name}"
-        shutil.copytree(lake, kept)
-
-        def back() -> None:
-            shutil.rmtree(lake)
-            shutil.copytree(kept, lake)
-
-        return back
+        return _copied(self.folder / "lake", self.folder / f"kept {name}")
 
     def files(self, name: str) -> Sequence[Path]:
         """Data files: metadata has other names, or a folder of its own."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
 from laketier.spi import LaketierError, LogOffsets
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import expect, goes_well
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import carried, latest, read_range, whole
 from laketier_source_conformance.system import CannotBe, Table
@@ -37,6 +39,28 @@ def test_a_stamp_stays_as_the_log_grows(table: Table) -> None:
     assert other != first, f"two positions of a log have the same stamp: {first!r}"
 
 
+@pytest.mark.parametrize("what", ["compact", "expire", "expire_all", "rename_column", "add_bucket", "leave_gap"])
+def test_a_stamp_tells_no_other_history_where_there_is_none(table: Table, what: str) -> None:
+    """Another stamp, or an error, stops a table for good: so what is not known any more has none."""
+    positions = []
+    for _ in range(3):
+        table.append(4)
+        positions.append(_end(table))
+    kept = {position: table.log().stamp(position) for position in positions}
+    if all(stamp is None for stamp in kept.values()):
+        raise CannotBe("stamp: the source has none")
+    log = table.log()
+    table.ask(what)
+    for doing, one in (("by the same log", log), ("by a log that was opened anew", table.log())):
+        for position, before in kept.items():
+            with goes_well(f"the stamp of {position.to_text()} is asked for after `{what}`, {doing}"):
+                found = one.stamp(position)
+            assert found in (before, None), (
+                f"the stamp of {position.to_text()}, {doing}, is another one after `{what}` of the harness, as if the "
+                f"log had another history: expected {before!r} or None, found {found!r}"
+            )
+
+
 def test_a_stamp_is_the_same_in_each_process(table: Table, processes: Processes) -> None:
     """A round stores it, and the next one may be run on another machine, after months."""
     table.append(3)
@@ -54,8 +78,8 @@ def test_a_stamp_is_another_in_another_history(table: Table) -> None:
     if table.system.has("add_bucket"):
         table.ask("add_bucket")
     table.append(3)
+    at_backup = _end(table)  # a source that numbers what it finds has done so before the backup
     back = table.ask("put_back")
-    at_backup = _end(table)
     kept = table.log().stamp(at_backup)
     table.append(4)
     end = _end(table)

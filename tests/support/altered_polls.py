@@ -13,6 +13,7 @@ from altered_notes import RIGHT, WRONG, plugin_of, whole_splits, wrong
 from laketier.spi import (
     BadRecord,
     BucketBounds,
+    LogOffsets,
     LogRange,
     LogSplit,
     OnBadRecord,
@@ -22,7 +23,7 @@ from laketier.spi import (
 )
 from laketier_conformance.expect import NotShown
 from laketier_source_conformance.system import CannotBe
-from notes import NotesLog, NotesSource, Row
+from notes import NotesLog, NotesSource, Row, meta_of
 
 __all__ = ["RIGHT", "WRONG", "plugin_of"]
 
@@ -53,6 +54,40 @@ class ForgetsClosedShards(NotesLog):
     def bounds(self) -> Mapping[str, BucketBounds]:
         closed = self.meta().get("closed", [])
         return {bucket: each for bucket, each in super().bounds().items() if bucket not in closed}
+
+
+@wrong("test_histories.py::test_a_stamp_tells_no_other_history_where_there_is_none[expire_all]", "is asked for after")
+class StampsWhatExpired(NotesLog):
+    """It has to look at the last record that was read, and says that it can't."""
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        for bucket, end in position.items():
+            self.refuse_expired(bucket, max(end - 1, 0))
+        return super().stamp(position)
+
+
+@wrong("test_histories.py::test_a_stamp_tells_no_other_history_where_there_is_none[compact]", "another history")
+class StampsTheNewestThatIsLeft(NotesLog):
+    """Of the records before a position. A compaction may take that one away."""
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        found = [
+            line["u"]
+            for bucket, end in position.items()
+            for line in self.lines(bucket)
+            if line["o"] < end and not line.get("gap")
+        ]
+        return "-".join([*found[-1:], str(len(found))]) if found else None
+
+
+@wrong("test_histories.py::test_a_stamp_tells_no_other_history_where_there_is_none[rename_column]", "another history")
+class StampsItsColumns(NotesLog):
+    """The whole row, by the names that its columns have today."""
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        found = super().stamp(position)
+        names = meta_of(self.folder)["columns"]
+        return None if found is None else f"{found}-{'-'.join(names)}"
 
 
 @wrong("test_offsets.py::test_a_dozen_buckets_are_told_apart", "a dozen buckets")

@@ -16,7 +16,7 @@ from laketier.connectors.files.files import Files
 from laketier.connectors.files.history import History
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
 from laketier.rounds.log_engine import LocalEngine
-from laketier.spi import OffsetsRewritten, TableLog
+from laketier.spi import LogOffsets, OffsetsRewritten, TableLog
 from laketier_verification.lakes import ids, lake_at
 from landing import JSON, land, log_of, opened
 from landing import ids as landed_ids
@@ -58,6 +58,14 @@ def copied(tmp_path: Path, engine: LocalEngine) -> Copied:
     land(found.zone, "a.json", 1, at=10)
     found.round()
     return found
+
+
+def test_a_log_that_has_not_looked_at_the_zone_has_a_stamp(copied: Copied) -> None:
+    """None would say that nothing is known of the history, and nothing would be looked at."""
+    land(copied.zone, "1.json", 1)
+    log = copied.log()
+    end = LogOffsets({bucket: each.latest for bucket, each in log.bounds().items()})
+    assert copied.log().stamp(end) == log.stamp(end) is not None
 
 
 def test_a_table_that_read_further_than_the_ledger_stops(copied: Copied) -> None:

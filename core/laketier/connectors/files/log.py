@@ -114,7 +114,11 @@ class LandingLog(TableLog):
     def stamp(self, position: LogOffsets) -> str | None:
         """See `TableLog.stamp`: that of the files before it. A ledger that was put back takes those that it lost again,
         in an order that late files change."""
-        return self._on_driver().stamp(position.get(BUCKET, 0))
+        ledger, end = self._on_driver(), position.get(BUCKET, 0)
+        if end > len(ledger):  # whoever asks need not have looked at the zone before
+            with naming_storage_errors("the ledger of the landing zone was read", setting="the source's options"):
+                ledger.refresh()
+        return ledger.stamp(end)
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """A split for each file, more for a large Parquet file. Raises also `OffsetsRewritten`, and `CorruptTable`
