@@ -262,6 +262,26 @@ def test_files_that_go_between_plan_and_read(tiered: Tiered, begun: bool) -> Non
 
 
 @others_write
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_table_that_is_away_while_it_is_read_is_tried_again(tiered: Tiered, begun: bool) -> None:
+    """As behind a mount that was lost: nothing says that its rows are gone."""
+    source = tiered.followed
+    source.append(1)
+    if begun:
+        tiered.round()
+    source.append(2)
+    made = LogRound(source.log(), tiered.config)
+    tasks = made.plan()
+    away = source.warehouse.rename(source.warehouse.with_name("away"))
+    with pytest.raises(StorageError, match="the source's table can't be read") as told:
+        made.finish(tiered.engine.run(tasks))
+    assert is_retryable(told.value)
+    away.rename(source.warehouse)
+    tiered.round()
+    assert tiered.ids == [1, 2]
+
+
+@others_write
 def test_a_union_whose_snapshot_goes_says_to_read_again(tiered: Tiered) -> None:
     source = tiered.followed
     source.append(1)

@@ -18,6 +18,7 @@ from laketier.spi import (
     LakeChanges,
     LakeFeed,
     LakeSource,
+    LaketierError,
     LogOffsets,
     LogRange,
     LogSplit,
@@ -28,7 +29,9 @@ from laketier.spi import (
     ScanRequest,
     SchemaChanged,
     SnapshotNotFound,
+    StorageError,
     TableLog,
+    TableNotFound,
     fail_on_bad_record,
     pack,
     unpack,
@@ -96,7 +99,8 @@ class LakeLog(TableLog):
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
         """See `TableLog.read`. There are no bad records. Of a snapshot that was taken away meanwhile, raises
-        `OffsetsExpired` that says so (``again``): the next plan is of a newer one."""
+        `OffsetsExpired` that says so (``again``): the next plan is of a newer one. Raises `StorageError` where the
+        table itself can't be read: its rows may be there once it can."""
         schema = self.described.schema
         wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
         part: LakePart = split.payload
@@ -108,7 +112,7 @@ class LakeLog(TableLog):
             for batch in self.source.read(planned, stored):
                 if batch.num_rows:
                     yield _shaped(batch, wanted, self.described.change_column)
-        except (CorruptTable, SnapshotNotFound) as error:
+        except (CorruptTable, SnapshotNotFound, TableNotFound) as error:
             raise self._gone(split, error) from error
 
     def _changed_rows(self, start: int, end: int) -> ScanPlan | None:
@@ -165,7 +169,16 @@ class LakeLog(TableLog):
             again=True,
         )
 
-    def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired:
+    def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired | StorageError:
+        try:
+            self.changes.versions()
+        except (LaketierError, OSError) as unseen:  # the whole table is away, as behind a mount that was lost
+            return StorageError(
+                "the source's table can't be read",
+                where=self.described.name,
+                why=f"{error}; and of the table itself: {unseen}",
+                fix="Look whether its warehouse is there. The next round reads it again.",
+            )
         if split.start == INITIAL:
             return self._outdated(split.end - 1, error)
         return OffsetsExpired(
