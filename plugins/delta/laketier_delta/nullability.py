@@ -35,9 +35,12 @@ def declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _is_of_the_family(source: pa.DataType, target: pa.DataType) -> bool:
-    """Texts and bytes are one family, as some writers mark no text; so are numbers, and dates and moments."""
+    """Texts and bytes are one family, as some writers mark no text; so are numbers, and dates and moments. An extension
+    is what it is stored as: DuckDB marks texts that are JSON."""
     if pt.is_dictionary(source):
         return _is_of_the_family(source.value_type, target)
+    if isinstance(source, pa.BaseExtensionType):
+        return _is_of_the_family(source.storage_type, target)
     if pt.is_null(source):
         return True
     if any(is_one(source) != is_one(target) for is_one in (_is_text, pt.is_boolean, pt.is_temporal)):

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
+from deltalake import convert_to_deltalake
 
 from laketier.spi import IncompatibleData
 from laketier_delta.nullability import declared
@@ -43,6 +47,8 @@ WIDER = [
     (pa.dictionary(pa.int32(), pa.string()), pa.string()),
     (pa.null(), pa.bool_()),
     (pa.list_(pa.int32()), pa.list_(pa.int64())),
+    (pa.uuid(), pa.binary()),
+    (pa.list_(pa.json_()), pa.list_(pa.string())),
 ]
 
 
@@ -57,6 +63,7 @@ OTHERS = [
     (pa.bool_(), pa.int32()),
     (pa.int64(), pa.timestamp("us")),
     (pa.date32(), pa.string()),
+    (pa.json_(), pa.int64()),
     (pa.list_(pa.int64()), pa.list_(pa.string())),
     (pa.struct([("a", pa.int64())]), pa.struct([("a", pa.string())])),
 ]
@@ -67,3 +74,12 @@ def test_a_column_of_a_file_is_not_cast_to_another_family(found, wanted):
     """Arrow would make texts of numbers, and moments of them, without a word."""
     with pytest.raises(pa.ArrowInvalid, match="a column of the file is"):
         declared(pa.nulls(2, found), wanted)
+
+
+def test_texts_that_duckdb_marked_as_json_are_texts(lake):
+    """Parquet has a mark for them, and one for UUIDs, which pyarrow reads as types of its own, and Delta has none."""
+    Path(lake.uri).mkdir(parents=True)
+    rows = """SELECT 1 AS id, '{"a": 1}'::JSON AS text, '00000000-0000-0000-0000-000000000001'::UUID AS uuid"""
+    duckdb.sql(f"COPY ({rows}) TO '{lake.uri}/a.parquet' (FORMAT parquet)")
+    convert_to_deltalake(lake.uri)
+    assert lake.read().to_pylist() == [{"id": 1, "text": '{"a": 1}', "uuid": bytes(15) + b"\x01"}]
