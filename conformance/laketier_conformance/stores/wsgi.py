@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from socket import SHUT_RDWR, socket
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
 HOST = "127.0.0.1"
 _HEAD_BYTES = 1 << 20
@@ -73,11 +73,12 @@ class Sent:
 
 def next_sent(requests: io.BufferedIOBase, answers: io.BufferedIOBase) -> Sent | None:
     """The next request of a connection. None where there is none, or not a whole one."""
-    line = requests.readline(_HEAD_BYTES).decode("latin-1").split()
-    if len(line) != 3:
+    head = _lines(requests)
+    line = head[0].split() if head else []
+    if head is None or len(line) != 3:
         return None
     headers: dict[str, str] = {}
-    while (header := requests.readline(_HEAD_BYTES).decode("latin-1").rstrip("\r\n")) != "":
+    for header in head[1:]:
         name, _, value = header.partition(":")
         headers[name.lower()] = value.strip()
     if headers.pop("expect", "").lower() == "100-continue":
@@ -92,17 +93,28 @@ def next_sent(requests: io.BufferedIOBase, answers: io.BufferedIOBase) -> Sent |
     return None if body is None else Sent(line[0], line[1], headers, body)
 
 
+def _lines(requests: io.BufferedIOBase) -> list[str] | None:
+    """What comes before the next empty line. None where that does not come: half of a name is another object's."""
+    lines: list[str] = []
+    while (line := requests.readline(_HEAD_BYTES).decode("latin-1")).endswith("\n"):
+        if not (text := line.rstrip("\r\n")):
+            return lines
+        lines.append(text)
+    return None
+
+
 def _chunks(requests: io.BufferedIOBase) -> bytes | None:
     """A body that comes in pieces. None where its end does not come."""
     pieces: list[bytes] = []
     while True:
         length = int(requests.readline(_HEAD_BYTES).partition(b";")[0].strip() or b"-1", 16)
+        if length == 0:
+            # Checksums may come after a body.
+            return None if _lines(requests) is None else b"".join(pieces)
         piece = requests.read(max(length, 0))
         end = requests.readline(_HEAD_BYTES)
         if length < 0 or len(piece) < length or not end:
             return None
-        if not length:
-            return b"".join(pieces)
         pieces.append(piece)
 
 
@@ -149,6 +161,8 @@ class Connection(socketserver.StreamRequestHandler):
                 if answer is None:
                     return
                 self.wfile.write(answer)
+                if sent.headers.get("connection", "").lower() == "close":
+                    return
         finally:
             self.server.live.pop(threading.current_thread())
             with suppress(OSError):
@@ -177,7 +191,12 @@ class _Asks(Connection):
             begun[:] = [status, headers]
 
         try:
-            body = b"".join(self.server.application(_environment(sent, self.server.port), start))
+            parts = self.server.application(_environment(sent, self.server.port), start)
+            try:
+                body = b"".join(parts)
+            finally:
+                if (close := getattr(parts, "close", None)) is not None:
+                    close()
             status, headers = begun
         except ConnectionError:
             return None
@@ -205,7 +224,7 @@ def _environment(sent: Sent, port: int) -> dict[str, Any]:
         "wsgi.run_once": False,
         "REQUEST_METHOD": sent.method,
         "SCRIPT_NAME": "",
-        "PATH_INFO": unquote(parts.path).encode().decode("latin-1"),
+        "PATH_INFO": unquote_to_bytes(parts.path).decode("latin-1"),
         "QUERY_STRING": parts.query,
         "REQUEST_URI": sent.target,
         "RAW_URI": sent.target,
