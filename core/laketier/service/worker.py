@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
 from laketier.kit import failpoint
@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 _BIG_JOBS = 2
 _CLOSING_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
+_PRUNE_AT_LEAST_SECONDS = 2.0
 KEPT_ROUNDS = 500
 """So many ended rounds of each table are kept: hundreds of tables with a round every few seconds would fill the disk of
 the state database otherwise."""
@@ -227,8 +228,16 @@ class TieringWorker:
             self._threads.start("history", self._prune)
 
     def _prune(self) -> None:
+        least = time.monotonic() + _PRUNE_AT_LEAST_SECONDS
+
+        def is_over() -> bool:
+            # Who ends by itself prunes for a moment, or workers that are always short would never; the drain waits.
+            if self._told_to_stop.is_set() or self.engine_lost is not None:
+                return True
+            return self._stopping.is_set() and time.monotonic() > least
+
         try:
-            self.store.prune(KEPT_ROUNDS, self._told_to_stop.is_set)
+            self.store.prune(KEPT_ROUNDS, is_over)
         except StateError as error:  # rights to delete are asked for nowhere
             log.warning("old rounds stay in the state database's table tiering_rounds, which grows: %s", error)
 
@@ -325,26 +334,23 @@ class TieringWorker:
         except BaseException as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
             failure = as_told(error, "the engine failed")
             if isinstance(failure, EngineLost):
-                failure = self._lose_engine(failure)
+                self._lose_engine(failure)
         for each in list(waiting.values()):
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 
-    def _lose_engine(self, error: EngineLost) -> EngineLost:
+    def _lose_engine(self, error: EngineLost) -> None:
         """Take no more tables: each would fail here, and others can have them. Of a worker that was told to stop this
-        is no news, and no table's doing: who ends a process often ends those below it at once.
-
-        Returns:
-            The error that the rounds under way end with.
-        """
-        if self._told_to_stop.is_set():
-            return EngineLost(error.what, where=error.where, why=error.why, fix=error.fix)
-        self.engine_lost = self.engine_lost or error
-        self._stopping.set()
-        return error
+        is no news."""
+        if not self._told_to_stop.is_set():
+            self.engine_lost = self.engine_lost or error
+            self._stopping.set()
 
     def _commit(
         self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Success | Failure]]
     ) -> None:
         with Permit(self._permits):
-            ended = each.end(failure)
-        results.put(ended)
+            lease, ended = each.end(failure)
+        if isinstance(ended, Failure) and self._told_to_stop.is_set():
+            # No table's doing: who ends a process often ends those below it at once.
+            ended = replace(ended, death=None)
+        results.put((lease, ended))

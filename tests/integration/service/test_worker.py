@@ -24,7 +24,7 @@ from laketier.config.service import load_service
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake
 from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
-from laketier.rounds.log_engine import EngineDied, EngineLost, LocalEngine, LogEngine
+from laketier.rounds.log_engine import EngineDied, EngineLost, LocalEngine, LogEngine, TaskDied
 from laketier.service import worker as working
 from laketier.service.caught_up import TRUSTED_SECONDS
 from laketier.service.failpoints import COMMITTED, PLANNED
@@ -638,6 +638,37 @@ def test_a_worker_prunes_the_history_of_rounds(make: Callable[..., Service], mon
     assert left in ([5, 4], [5, 4, 3]), "its own round may have ended later"
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_no_worker_that_ends_waits_for_a_history_of_years(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    """A state database that nobody pruned may take hours: the tables of a lost engine waited, and a run until idle was
+    told to have cut off its rounds."""
+    service = make("a")
+    service.lines["a"].append(1)
+    worker = service.worker()
+    worker.settings = replace(worker.settings, until_idle=True, drain_seconds=10.0)
+    monkeypatch.setattr(working, "_PRUNE_AT_LEAST_SECONDS", 0.0)
+    ended = threading.Event()
+
+    def prune(keep_rounds: int, stopping: Callable[[], bool]) -> int:
+        while not stopping() and not ended.wait(0.01):
+            pass
+        return keep_rounds
+
+    class Gone:
+        def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+            del tasks
+            raise EngineLost("the engine is gone")
+
+    monkeypatch.setattr(worker.store, "prune", prune)
+    worker.engine = Gone() if lost else worker.engine
+    try:
+        assert worker.run(), "nothing is under way any more"
+    finally:
+        ended.set()
+
+
 def test_the_tables_of_an_engine_that_died_are_suspects(make: Callable[..., Service]) -> None:
     """One of them may have killed it, and would kill that of the next worker, too."""
     service = make("a", "b")
@@ -661,23 +692,29 @@ def test_the_tables_of_an_engine_that_died_are_suspects(make: Callable[..., Serv
     assert [each.table.suspect for each in service.opened[-1].snapshot()] == [False, False]
 
 
-def test_a_worker_whose_engine_goes_as_it_is_told_to_stop_ends_well(make: Callable[..., Service]) -> None:
-    """A signal to all processes of a unit ends Spark's JVM beside the worker: a supervisor should see no failure."""
+@pytest.mark.parametrize("died", [EngineDied, TaskDied])
+def test_a_worker_whose_engine_goes_as_it_is_told_to_stop_ends_well(
+    make: Callable[..., Service], died: type[StorageError]
+) -> None:
+    """A signal to all processes of a unit ends Spark's JVM and its tasks beside the worker: a supervisor should see no
+    failure, and the table is not charged."""
     service = make("a")
     service.lines["a"].append(1)
     worker = service.worker()
 
     class Ended:
         def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
-            del tasks
             worker.stop()
-            raise EngineDied("the engine died")
+            if died is EngineDied:
+                raise died("the engine died")
+            yield from (LogAnswer(task.table, error=died("it died"), index=task.index) for task in tasks)
 
     worker.engine = Ended()
     assert worker.run()
     assert worker.engine_lost is None
     (seen,) = service.opened[-1].snapshot()
     assert (seen.table.suspect, seen.table.deaths) == (False, 0)
+    service.later()
     other = service.worker()
     other.work_once()
     assert service.ids(other, "a") == [1]

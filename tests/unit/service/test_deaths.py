@@ -14,7 +14,7 @@ from laketier.service.schedule import State
 from laketier.service.state import Death, Failure, Lease, LeaseEnd, StateStore, Success, Worker
 from laketier.service.state import migrate as migrating
 from laketier.service.state.database import Database
-from laketier.service.state.deaths import APART_MS, PATIENCE_MS, SET_ASIDE_AFTER
+from laketier.service.state.deaths import APART_MS, PATIENCE_MS, SET_ASIDE_AFTER, SET_ASIDE_AFTER_TASKS
 from state_tables import A, B, Clock, names, row, table
 
 LEASE = 30
@@ -336,7 +336,7 @@ def test_a_table_that_kills_the_engine_of_its_worker_is_set_aside(store: StateSt
 def test_a_table_whose_tasks_die_alone_is_set_aside_whatever_runs_beside_it(store: StateStore, clock: Clock) -> None:
     store.register([table("a"), table("t")])
     failed = Failure("the Spark job ended without answers", True, death=Death.TASK)
-    for number in range(SET_ASIDE_AFTER):
+    for number in range(SET_ASIDE_AFTER_TASKS):
         leases = take(store, A) or take(store, A)
         ours = [lease for lease in leases if lease.table.source_table == "t"]
         store.finish_all([(lease, failed if lease in ours else Success(epoch=number)) for lease in leases])

@@ -8,7 +8,7 @@ deaths in a row the table is set aside: STOPPED, until a person resumes it. A by
 suspect of an earlier death is cleared by its next round that goes well.
 
 A worker may live and tell that what ran its rounds died (`Death`): its engine counts as the worker would, and the
-process of a task that had no other table's counts against its table.
+process of a task that had no other table's counts against its table, of which it takes `SET_ASIDE_AFTER_TASKS`.
 
 No death is charged where the worker was told to stop before (a deployment, a host that shuts down), where it has been
 heard of since (it lost its lease, and lives) or has come back from the dead before, and where it never gave a sign. And
@@ -30,6 +30,9 @@ from laketier.service.state.rows import as_table
 from laketier.service.state.tables import ROUNDS, TABLES, WORKERS, state_is
 
 SET_ASIDE_AFTER = 3
+SET_ASIDE_AFTER_TASKS = 8
+"""The worker lives, its table runs alone, and the next try comes within seconds: with the waits between so many,
+another process may take the host's memory for some minutes, and no table is stopped for it."""
 PATIENCE_MS = 60_000
 """So long a worker waits with new tables, at most, until it has none and can take a suspect alone, and so long it
 takes no others beside one. A round that hangs must not hold up all others."""
@@ -146,7 +149,8 @@ def charged_in_round(connection: Connection, service: str, table: RegisteredTabl
         why = f"the engine of worker {table.lease_owner} died while it had this table and others; {_APART}"
         return Charge(LeaseEnd.FAILED, why, {"deaths": table.deaths, "suspect": True})
     times = f"times in a row the worker, its engine or a task of this table died in a round of it; the last time {died}"
-    return _charged_alone(connection, service, table, died, times, LeaseEnd.FAILED)
+    after = SET_ASIDE_AFTER_TASKS if death is Death.TASK else SET_ASIDE_AFTER
+    return _charged_alone(connection, service, table, died, times, LeaseEnd.FAILED, after)
 
 
 def _charged_alone(
@@ -156,11 +160,12 @@ def _charged_alone(
     died: str,
     times: str,
     ending: LeaseEnd = LeaseEnd.EXPIRED,
+    after: int = SET_ASIDE_AFTER,
 ) -> Charge:
     deaths = table.deaths + 1
     columns = {"deaths": deaths, "suspect": True}
-    if deaths < SET_ASIDE_AFTER:
-        why = f"{died}: {deaths} in a row, and after {SET_ASIDE_AFTER} the table is set aside"
+    if deaths < after:
+        why = f"{died}: {deaths} in a row, and after {after} the table is set aside"
         return Charge(ending, why, {**columns, "error": why})
     other = _set_aside_before(connection, service, table)
     if other is not None:
