@@ -35,3 +35,10 @@ def local_warehouse(warehouse: str) -> Path | None:
             fix=f"Write {scheme}://{rest.lstrip('/')} for a store, or ./{warehouse} for a folder.",
         )
     return None if parts.scheme else Path(os.path.abspath(os.path.expanduser(warehouse)))
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Whether two warehouses are one, each a URI, a name, or the absolute path of a folder, maybe over links."""
+    if one == other:
+        return True
+    return one.startswith("/") and other.startswith("/") and os.path.realpath(one) == os.path.realpath(other)

@@ -22,6 +22,7 @@ from laketier.rounds.log_task import OnBadRecordPolicy
 from laketier.rounds.ranges import OnExpired
 from laketier.rounds.round_settings import LogRoundSettings
 from laketier.spi import ConfigError, LaketierError, TableLog
+from laketier.tables.metadata.key import place_of
 
 FRESHNESS_SECONDS = 180
 _ODD = re.compile(r"[^A-Za-z0-9_\-]")
@@ -75,6 +76,11 @@ class ConfiguredTable:
         """The pipeline whose watermark the lake table stores."""
         assert self.config.pipeline is not None
         return self.config.pipeline
+
+    @property
+    def warehouse(self) -> str | None:
+        """Where the lake table is, as text without a secret. None where that can't be told."""
+        return place_of(self.config)
 
     @property
     def leaves_out_bad_records(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from laketier.kit import failpoint
 from laketier.kit.library_errors import ends_the_process
 from laketier.kit.storage_errors import naming_storage_errors
+from laketier.kit.warehouse import is_same_place
 from laketier.registry import complete_commands
 from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.rounds.configured import ConfiguredTable
@@ -93,12 +94,15 @@ class LeasedRound:
         registered = self.lease.table
         mine = (table.config.format, str(table.config.table), table.pipeline)
         theirs = (registered.format, registered.target, registered.pipeline)
-        if mine != theirs:
+        here, there = table.warehouse, registered.warehouse
+        is_elsewhere = here is not None and there is not None and not is_same_place(here, there)
+        if mine != theirs or is_elsewhere:
+            places = (f" in {here}", f" in {there}") if is_elsewhere else ("", "")
             raise StorageError(
                 "this worker's file names another lake table for it than the service has",
                 where=self.key,
-                why=f"here it goes to {mine[0]} {mine[1]} as pipeline {mine[2]!r}, and another worker, with another "
-                f"version of the file, has registered {theirs[0]} {theirs[1]} as {theirs[2]!r}",
+                why=f"here it goes to {mine[0]} {mine[1]}{places[0]} as pipeline {mine[2]!r}, and another worker, with "
+                f"another version of the file, has registered {theirs[0]} {theirs[1]}{places[1]} as {theirs[2]!r}",
                 fix="Nothing was written. Give all workers of the service one version of the file, and start them.",
             )
 

@@ -186,6 +186,7 @@ def _registration(table: ConfiguredTable, table_id: str, refusal: str | None) ->
         format=table.config.format,
         target=str(table.config.table),
         pipeline=table.pipeline,
+        warehouse=table.warehouse,
         freshness_seconds=table.freshness_seconds,
         priority=table.priority,
         refusal=refusal,

@@ -599,14 +599,18 @@ def test_a_worker_whose_engine_is_gone_ends_and_leaves_its_tables_to_others(make
     assert [service.ids(other, name) for name in service.names] == [[1], [1]], "at once, by the same clock"
 
 
-def test_a_worker_with_an_older_file_writes_to_no_older_target(make: Callable[..., Service]) -> None:
+@pytest.mark.parametrize("what", ["target", "warehouse"])
+def test_a_worker_with_an_older_file_writes_to_no_older_target(make: Callable[..., Service], what: str) -> None:
     """Its rows went on into the old lake table, and the state told that the new one had them."""
     service = make("a")
     older = service.worker()
     service.lines["a"].append(1)
     older.work_once()
     document = json.loads(service.file.read_text())
-    document["defaults"]["target"] = "moved.{table}"
+    if what == "target":
+        document["defaults"]["target"] = "moved.{table}"
+    else:
+        document["defaults"]["sink"]["lake.warehouse"] = str(service.folder / "moved")
     service.file.write_text(json.dumps(document))
     newer = service.worker()
     assert service.table("a").state is State.STOPPED
@@ -615,7 +619,7 @@ def test_a_worker_with_an_older_file_writes_to_no_older_target(make: Callable[..
     older.work_once()
     assert service.ids(older, "a") == [1]
     assert "this worker's file names another lake table" in str(service.table("a").error)
-    assert "db.a" in str(service.table("a").error)
+    assert f"db.a{'' if what == 'target' else f' in {service.folder}/lake'}" in str(service.table("a").error)
     service.later()
     newer.work_once()
     assert service.ids(newer, "a") == [1, 2], "from the beginning, as the one who resumed it was told"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from laketier.service.schedule import IllegalTransition, State
@@ -124,6 +126,28 @@ def test_another_target_stops_the_table(store: StateStore) -> None:
     assert store.register([table("t", target="lake/other")]).moved == ()
     store.resume("s.t")
     assert store.acquire(A, 1, 30)[0].table.target == "lake/other"
+
+
+def test_another_warehouse_stops_a_table_that_has_rows_in_the_first(store: StateStore, tmp_path: Path) -> None:
+    """All was read again into the new place, and nobody was told."""
+    store.register([table("t"), table("new", warehouse="/lake")])
+    (lease,) = [each for each in store.acquire(A, 2, 30) if each.table.source_table == "t"]
+    store.finish(lease, Success(epoch=3, offsets="{}"))
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "link").symlink_to("lake")
+    new = table("new", warehouse="/lake")
+    for known in (None, f"{tmp_path}/lake", None, f"{tmp_path}/link"):
+        assert store.register([table("t", warehouse=known), new]) == RegistrationResult(), "one place, or unknown"
+    assert row(store, "t").warehouse == f"{tmp_path}/link"
+    moved = [table("t", warehouse="s3://lake"), table("new", warehouse="s3://lake")]
+    assert store.register(moved).moved == ("s.new", "s.t"), "a round of the other may put rows there just now"
+    got = row(store, "t")
+    assert (got.state, got.epoch, got.warehouse) == (State.STOPPED, None, "s3://lake")
+    assert f"it went to f lake/t in {tmp_path}/link as pipeline 't'" in got.error
+    assert "the service's file now says f lake/t in s3://lake as 't'" in got.error
+    store.resume("s.t")
+    assert store.register(moved) == RegistrationResult()
+    assert store.register([table("t", warehouse="s3://other"), moved[1]]).moved == (), "it has no rows there yet"
 
 
 def test_commands(store: StateStore, clock: Clock) -> None:

@@ -21,7 +21,8 @@ LEASES = 10
 @dataclass(frozen=True, kw_only=True)
 class Registration:
     """A table that the service is to tier. ``table_id``: the source's identity of it (`LogTable.table_id`).
-    ``target``: where it goes, as text that shows no secret. ``priority``: higher ones go first. ``refusal``: why it
+    ``target``: where it goes, as text that shows no secret. ``warehouse``: the one of the target, for `is_same_place`;
+    None where it is not known. ``priority``: higher ones go first. ``refusal``: why it
     can't be tiered as the file and the source have it; it is STOPPED then. ``table_id`` is empty for a table whose log
     could not be opened: it is FAILED then, with ``refusal``, until it is registered with its id."""
 
@@ -31,6 +32,7 @@ class Registration:
     format: str
     target: str
     pipeline: str
+    warehouse: str | None = None
     freshness_seconds: int = 180
     priority: int = 0
     refusal: str | None = None
@@ -45,7 +47,7 @@ class Registration:
 class RegistrationResult:
     """The names of the tables that `StateStore.register` changed, by kind of change.
 
-    A table in ``moved`` is STOPPED: its target or pipeline changed.
+    A table in ``moved`` is STOPPED: its target, its warehouse or its pipeline changed.
     """
 
     new: tuple[str, ...] = ()
@@ -107,6 +109,8 @@ class RegisteredTable:
     alone: bool
     """While it is TIERING: whether its worker has had no other table, or no other suspect, since it took this one. Then
     the worker's death is charged to it."""
+    warehouse: str | None = None
+    """Of the target. None where it was registered by a laketier that did not store it."""
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
+from laketier.kit.warehouse import is_same_place
 from laketier.service.schedule import State, due_at, move
 from laketier.service.state.records import LeaseEnd, RegisteredTable, Registration, RegistrationResult
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record, storable
@@ -117,9 +118,11 @@ class Registrar:
             self._did["returned"].append(row.name)
             row = _read(self._connection, row.id)
         target = (wanted.format, wanted.target, wanted.pipeline)
-        if target != (row.format, row.target, row.pipeline):
+        if target != (row.format, row.target, row.pipeline) or _is_elsewhere(wanted, row):
             self._move(wanted, row)
             row = _read(self._connection, row.id)
+        elif wanted.warehouse is not None and wanted.warehouse != row.warehouse:
+            change(self._connection, [(row, {"warehouse": wanted.warehouse})])
         if (wanted.priority, wanted.freshness_seconds) != (row.priority, row.freshness_seconds):
             values: dict[str, Any] = {
                 "priority": wanted.priority,
@@ -136,9 +139,10 @@ class Registrar:
 
     def _move(self, wanted: Registration, row: RegisteredTable) -> None:
         """Its progress is that of the old target under the old pipeline. To go on by itself could double rows."""
+        before, after = (f" in {row.warehouse}", f" in {wanted.warehouse}") if _is_elsewhere(wanted, row) else ("", "")
         why = (
-            f"it went to {row.format} {row.target} as pipeline {row.pipeline!r}, "
-            f"and the service's file now says {wanted.format} {wanted.target} as {wanted.pipeline!r}"
+            f"it went to {row.format} {row.target}{before} as pipeline {row.pipeline!r}, "
+            f"and the service's file now says {wanted.format} {wanted.target}{after} as {wanted.pipeline!r}"
         )
         state = row.state
         if state not in (State.STOPPED, State.DROPPED):
@@ -147,10 +151,12 @@ class Registrar:
         values = {
             **NOT_IN_QUEUE,
             "state": state.value,
-            "error": f"{why}. Resume it to start there from the beginning, or set the file back.",
+            "error": f"{why}. Resume it to start there, from the beginning unless that lake table says from where; "
+            "or set the file back.",
             "format": wanted.format,
             "target": wanted.target,
             "pipeline": wanted.pipeline,
+            "warehouse": wanted.warehouse,
             "epoch": None,
             "offsets": None,
             "snapshot_id": None,
@@ -183,6 +189,7 @@ class Registrar:
                 "format": table.format,
                 "target": table.target,
                 "pipeline": table.pipeline,
+                "warehouse": table.warehouse,
                 "priority": table.priority,
                 "freshness_seconds": table.freshness_seconds,
                 "state": _first_state(table).value,
@@ -205,6 +212,13 @@ class Registrar:
         self._did["new"].extend(table.name for table, _ in self._new)
 
 
+def _is_elsewhere(wanted: Registration, row: RegisteredTable) -> bool:
+    """Whether its rows are, or may just now be put, in another warehouse than the file names."""
+    if wanted.warehouse is None or row.warehouse is None or is_same_place(wanted.warehouse, row.warehouse):
+        return False
+    return row.epoch is not None or row.state is State.TIERING
+
+
 def _first_state(table: Registration) -> State:
     if not table.table_id:
         return State.FAILED
@@ -219,7 +233,8 @@ def _by_name(tables: Sequence[Registration]) -> dict[tuple[str, str], Registrati
         if table.freshness_seconds < 1:
             raise ConfigError("freshness must be at least one second", where=table.name)
         refusal = None if table.refusal is None else storable(table.refusal)
-        wanted[table.source, table.table] = replace(table, refusal=refusal)
+        warehouse = None if table.warehouse is None else storable(table.warehouse)
+        wanted[table.source, table.table] = replace(table, refusal=refusal, warehouse=warehouse)
     return wanted
 
 

@@ -69,6 +69,7 @@ TABLES = Table(
     Column("deaths", Integer, nullable=False, server_default=text("0")),
     Column("suspect", Boolean, nullable=False, server_default=false()),
     Column("alone", Boolean, nullable=False, server_default=false()),
+    Column("warehouse", Text),
     UniqueConstraint("service", "source", "source_table", "table_id", name="uq_tiering_tables_identity"),
     Index(
         "ix_tiering_tables_queue",

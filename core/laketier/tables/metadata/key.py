@@ -98,6 +98,19 @@ def table_key(config: LakeConfig) -> TableKey | None:
     return key
 
 
+def place_of(config: LakeConfig) -> str | None:
+    """The warehouse, for `laketier.kit.warehouse.is_same_place`: a folder's absolute path, a URI, or a name. None for a
+    format or a warehouse that can't be used, and for a warehouse whose name may hold a secret."""
+    try:
+        place = _place(load_format(config.format), config)
+    except (ConfigError, PluginError, OSError, ValueError):
+        return None
+    if place is None:
+        return None
+    alias, real = place
+    return alias if alias.startswith("/") else real
+
+
 def file_name(text: str) -> str:
     """The name of the file of a key, without its end."""
     return hashlib.sha256(text.encode()).hexdigest()
