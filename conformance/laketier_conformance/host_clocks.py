@@ -20,6 +20,8 @@ from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Table
 
 _now, _time, _time_ns = dates.datetime.now, time.time, time.time_ns
+_READS = 1_000
+_SECONDS = 30
 
 
 LIBRARY = "libfaketimeMT.so.1"
@@ -53,11 +55,12 @@ class _AnyDatetime(type):
 def off(milliseconds: int, packages: Container[str], *, stopped: bool = False) -> Iterator[None]:
     """`laketier.spi.host_time` is this much off within the block; and so are `time.time`, `time.time_ns` and
     `datetime.now` to modules of these packages, however they imported them. The clock that a library of another
-    language reads is not, and neither is that of the suite. Where it is ``stopped``, all of them read one moment."""
-    began = _time_ns()
+    language reads is not, and neither is that of the suite. Where it is ``stopped``, all of them read one moment, until
+    it is plain that somebody waits for the next one."""
+    ticking = _Standing() if stopped else _time_ns
 
     def ns() -> int:
-        return (began if stopped else _time_ns()) + milliseconds * 1_000_000
+        return ticking() + milliseconds * 1_000_000
 
     class Shifted(dates.datetime, metaclass=_AnyDatetime):
         @classmethod
@@ -82,7 +85,7 @@ def off(milliseconds: int, packages: Container[str], *, stopped: bool = False) -
     with ExitStack() as patched:
         patched.enter_context(shifted(milliseconds))
         if stopped:
-            patched.enter_context(patch.object(clocks_of_spi, "time", _Like(time, time_ns=lambda: began)))
+            patched.enter_context(patch.object(clocks_of_spi, "time", _Like(time, time_ns=ticking)))
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] not in packages:
                 continue
@@ -101,6 +104,20 @@ def packages(table: Table, harness: Harness) -> set[str]:
     entries = importlib.metadata.entry_points(group="laketier.formats", name=table.lake.format)
     modules = [*(kind.__module__ for kind in kinds), *(entry.module for entry in entries), *harness.engine_modules]
     return {module.partition(".")[0] for module in modules} - {"laketier", "abc", "typing"}  # they use `host_time`
+
+
+class _Standing:
+    """A clock that stands still. Who waits for its next moment asks it again and again: then it goes on."""
+
+    def __init__(self) -> None:
+        self._moment, self._since, self._reads = _time_ns(), time.monotonic(), 0
+        self._went_on: int | None = None
+
+    def __call__(self) -> int:
+        self._reads += 1
+        if self._went_on is None and (self._reads > _READS or time.monotonic() - self._since > _SECONDS):
+            self._went_on = _time_ns()
+        return self._moment if self._went_on is None else self._moment + _time_ns() - self._went_on
 
 
 class _Like:

@@ -882,3 +882,20 @@ class ChangesHarness(NotesHarness):
 
 
 RIGHT["log_of_changes"] = Right(_Changes, "ChangesHarness", (_ROUNDS,))
+
+
+class _Waits(NotesLog):
+    """Of a system with one append in each millisecond."""
+
+
+class WaitingHarness(NotesHarness):
+    """Of that system: it waits for the next one, as the system itself may."""
+
+    def append(self, name: str, numbers: Sequence[int]) -> Sequence[Row]:
+        before = time.time_ns() // 1_000_000
+        while time.time_ns() // 1_000_000 == before:
+            time.sleep(0.0001)
+        return super().append(name, numbers)
+
+
+RIGHT["waits"] = Right(_Waits, "WaitingHarness", ("test_late.py::test_appends_of_one_moment_are_told_apart",))
