@@ -33,6 +33,7 @@ from laketier.spi import (
     TableLog,
     TableNotFound,
     fail_on_bad_record,
+    joined_stamps,
 )
 from notes import NotesHarness, NotesLog, NotesPlugin, NotesSource, Row, meta_of
 
@@ -882,6 +883,27 @@ class ChangesHarness(NotesHarness):
 
 
 RIGHT["log_of_changes"] = Right(_Changes, "ChangesHarness", (_ROUNDS,))
+
+
+class _StampsEach(NotesLog):
+    """Of buckets whose records expire one by one."""
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        return joined_stamps(
+            {each: super(_StampsEach, self).stamp(LogOffsets({each: position[each]})) for each in position}
+        )
+
+
+class TwoBucketsHarness(NotesHarness):
+    """Records of the first one expire."""
+
+    def make_table(self, name: str) -> None:
+        super().make_table(name)
+        self.add_bucket(name)
+
+
+_STAMPS = "test_histories.py::test_a_stamp_tells_no_other_history_where_there_is_none"
+RIGHT["stamps_each"] = Right(_StampsEach, "TwoBucketsHarness", (f"{_STAMPS}[expire]", f"{_STAMPS}[expire_all]"))
 
 
 class _Waits(NotesLog):
