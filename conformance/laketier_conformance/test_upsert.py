@@ -123,7 +123,7 @@ ALIKE: dict[str, tuple[pa.DataType, list[Any]]] = {
 @pytest.mark.parametrize("name", ALIKE)
 def test_keys_that_are_alike(lake: Lake, name: str) -> None:
     """A database folds case, blanks or digits where a key's column has a collation or a type of its own: of two keys
-    that it takes for one, a row is lost."""
+    that it takes for one, a row is lost. One that it can't hold, as the empty text, it refuses."""
     kind, keys = ALIKE[name]
     schema = pa.schema([SCHEMA.field("id"), pa.field("key", kind, nullable=False)])
     try:
@@ -135,6 +135,15 @@ def test_keys_that_are_alike(lake: Lake, name: str) -> None:
         rows = pa.record_batch([list(range(start, start + len(some))), pa.array(some, kind)], schema=schema)
         return table.stage_arrow([rows], mode=UPSERT)
 
+    def is_taken(key: Any) -> bool:
+        try:
+            staged(0, [key])
+        except IncompatibleData:
+            return False
+        return True
+
+    keys = [key for key in keys if is_taken(key)]
+    assert len(keys) > 1, f"of the keys {ALIKE[name][1]} a task takes more than one by itself: it took {keys}"
     half = len(keys) // 2
     publish(table, 0, staged(0, keys[:half]))
     publish(table, 1, staged(half, keys[half:]))

@@ -87,6 +87,13 @@ def test_a_format_may_call_some_of_its_refusals_another_incompatible_data(run_su
     assert run.outcome(test) == "passed", run.output
 
 
+def test_a_format_may_refuse_a_key_that_it_cannot_hold(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """And tell the others apart."""
+    test = "test_upsert.py::test_keys_that_are_alike[text]"
+    run = run_suite("no-empty-keys", [test], offers={"no-empty-keys": "no_empty_keys"})
+    assert run.outcome(test) == "passed", run.output
+
+
 @pytest.mark.skipif(why_not() is not None, reason="effects can't be seen here")
 def test_a_reader_may_open_the_lock_file_that_is_there(run_suite) -> None:  # type: ignore[no-untyped-def]
     """On a mount that can only be read that fails, and the report says so: it is no file of the reader's."""
