@@ -237,6 +237,18 @@ def test_a_worker_dies_only_once(store: StateStore, clock: Clock) -> None:
     assert row(store, "t").state is State.STOPPED, "others did die in its rounds"
 
 
+def test_a_table_that_freezes_two_workers_in_turn_is_set_aside(store: StateStore, clock: Clock) -> None:
+    """Each comes back, after its lease: the two would be frozen for ever, with all that they have."""
+    store.register([table("t")])
+    frozen = 0
+    while take(store, (A, B)[frozen % 2]):
+        frozen += 1
+        clock.pass_seconds(LEASE)
+        assert frozen < 40
+    assert (row(store, "t").state, row(store, "t").deaths) == (State.STOPPED, SET_ASIDE_AFTER)
+    assert frozen > 2 * SET_ASIDE_AFTER
+
+
 def test_a_good_round_forgets_the_deaths_before_it(store: StateStore, clock: Clock) -> None:
     store.register([table("t")])
     for number in range(4 * SET_ASIDE_AFTER):

@@ -11,9 +11,9 @@ A worker may live and tell that what ran its rounds died (`Death`): its engine c
 process of a task that had no other table's counts against its table, of which it takes `SET_ASIDE_AFTER_TASKS`.
 
 No death is charged where the worker was told to stop before (a deployment, a host that shuts down), where it has been
-heard of since (it lost its lease, and lives) or has come back from the dead before, and where it never gave a sign. And
-where a table was set aside and no round of the service went well since, no second one is: then it is the workers that
-die, whatever they tier. That holds also where the first one was resumed meanwhile.
+heard of since (it lost its lease, and lives) or has come back from the dead before, though not too often, and where it
+never gave a sign. And where a table was set aside and no round of the service went well since, no second one is: then
+it is the workers that die, whatever they tier. That holds also where the first one was resumed meanwhile.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ PATIENCE_MS = 60_000
 takes no others beside one. A round that hangs must not hold up all others."""
 APART_MS = 1_800_000
 """So long no other suspect is leased beside one: with two of them nobody would know which one to charge."""
+_MOST_RETURNS = 8
+"""A worker that came back so often from rounds of one table is charged again: it may be the table that freezes it, each
+time for longer than a lease."""
 _SET_ASIDE = "set aside: "
 """The begin of what the history says of a round after which a table was set aside; `_set_aside_before` looks for it."""
 _APART = "the table runs alone, for a minute at least, until one of its rounds succeeds"
@@ -197,11 +200,12 @@ def _returned(connection: Connection, expired: Sequence[RegisteredTable]) -> set
     """The tables whose worker lost a lease of the same table before and took it again. It had seemed dead and was
     alive: the clock jumps, or the host sleeps, and it may well live now, too. One that does die is another one's next
     time, as each start of a worker has a name of its own."""
-    query = select(ROUNDS.c.tiering_table, ROUNDS.c.worker).where(
+    lost = select(ROUNDS.c.tiering_table, ROUNDS.c.worker).where(
         ROUNDS.c.tiering_table.in_([table.id for table in expired]),
         ROUNDS.c.worker.in_({table.lease_owner or "" for table in expired}),
         ROUNDS.c.ending == LeaseEnd.EXPIRED.value,
     )
+    query = lost.group_by(ROUNDS.c.tiering_table, ROUNDS.c.worker).having(func.count() < _MOST_RETURNS)
     owners = {table.id: table.lease_owner for table in expired}
     return {row.tiering_table for row in connection.execute(query) if owners[row.tiering_table] == row.worker}
 
