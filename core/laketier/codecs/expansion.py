@@ -15,6 +15,7 @@ from laketier.codecs.decoding import BadValue
 
 _CRC_BYTES = 4
 _AT_ONCE = MIB
+_PIECE = 32 * 1024
 
 
 class Bzip2Stream:
@@ -25,6 +26,7 @@ class Bzip2Stream:
         self._file = file
         self._engine = bz2.BZ2Decompressor()
         self._begun = False
+        self._fetched = memoryview(b"")
 
     def read(self, size: int) -> bytes:
         """At most so many bytes, none at the end. Raises ``OSError`` without a number for what is damaged or cut off,
@@ -35,7 +37,7 @@ class Bzip2Stream:
                 data = self._engine.unused_data
                 self._engine, self._begun = bz2.BZ2Decompressor(), bool(data)
             if not data and self._engine.needs_input:
-                data = bytes(self._file.read(_AT_ONCE))
+                data = self._piece()
                 if not data and self._begun:
                     raise OSError("Truncated compressed stream")
                 if not data:
@@ -44,6 +46,13 @@ class Bzip2Stream:
             found = self._engine.decompress(data, size)
             if found:
                 return found
+
+    def _piece(self) -> bytes:
+        """What a stream leaves over of it is copied, so of many small streams in a row it must be short."""
+        if not self._fetched:
+            self._fetched = memoryview(bytes(self._file.read(_AT_ONCE)))
+        piece, self._fetched = bytes(self._fetched[:_PIECE]), self._fetched[_PIECE:]
+        return piece
 
 
 class BoundedStream:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import zlib
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +21,7 @@ from hostile_values import long
 from laketier.codecs import avro_files, expansion, parquet_pages
 from laketier.codecs.avro_files import AvroFile
 from laketier.codecs.decoding import BadValue
-from laketier.codecs.expansion import BoundedStream, expand
+from laketier.codecs.expansion import BoundedStream, Bzip2Stream, expand
 from laketier.connectors.files.readers import COMPRESSED
 from laketier.spi import BadRecord, ConfigError
 from landing import all_of, land_bytes, log_of, rows
@@ -86,6 +88,31 @@ def test_streams_that_are_joined_are_one_text_and_may_be_empty(zone: Path, endin
         assert [row["id"] for row in found] in ([[], [1], [1, 2]] if ids is None else [ids])
 
 
+class _Counted:
+    """Counts the bytes that streams left over of what they were given, which are copied."""
+
+    left = 0
+    made = bz2.BZ2Decompressor
+
+    def __init__(self) -> None:
+        self._engine = _Counted.made()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._engine, name)
+        _Counted.left += len(found) if name == "unused_data" else 0
+        return found
+
+
+def test_many_small_streams_are_not_copied_again_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As programs leave that compress each line: the rest of a whole MiB was copied for each of its lines."""
+    data = bz2.compress(b'{"id": 1}\n') * 5000
+    monkeypatch.setattr(expansion.bz2, "BZ2Decompressor", _Counted)
+    stream = Bzip2Stream(io.BytesIO(data))
+    text = b"".join(iter(lambda: stream.read(1000), b""))
+    assert text == b'{"id": 1}\n' * 5000
+    assert _Counted.left / 5000 < len(data) / 10, "for each stream on average"
+
+
 def _compressed(text: bytes, ending: str) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, COMPRESSED[f".{ending}"]) as stream:
@@ -95,9 +122,6 @@ def _compressed(text: bytes, ending: str) -> bytes:
 
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard", "snappy"])
 def test_a_block_that_expands_beyond_bounds_is_refused(codec: str) -> None:
-    import bz2
-    import lzma
-
     text = b"\0" * (4 * MIB)
     data = {
         "deflate": lambda: zlib.compress(text)[2:-4],
