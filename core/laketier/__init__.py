@@ -89,7 +89,8 @@ def read_union(
 ) -> pa.RecordBatchReader:
     """Read lake and log of a table as one, as of now. No row is missing or repeated, also while a round commits.
 
-    The call plans the read. Rows are read as the reader is.
+    The call plans the read. Rows are read as the reader is. After the last one the source is looked at again: if its
+    table was made again or put back meanwhile, the reader raises, and what it gave may be rows of both.
 
     Args:
         table: ``source.table``, or the lake table's name.
@@ -109,13 +110,19 @@ def read_union(
     """
     import pyarrow
 
-    from laketier.rounds.configured import open_configured_table
+    from laketier.rounds.configured import look_again, open_with_source
     from laketier.spi import ScanRequest
     from laketier.union_read.scan import union_batches
 
-    configured, log = open_configured_table(service, table)
+    configured, log, source = open_with_source(service, table)
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters), limit=limit)
-    schema, batches = union_batches(configured.config, log, request, tolerant=configured.leaves_out_bad_records)
+    schema, batches = union_batches(
+        configured.config,
+        log,
+        request,
+        tolerant=configured.leaves_out_bad_records,
+        look_again=lambda: look_again(configured, source),
+    )
     return pyarrow.RecordBatchReader.from_batches(schema, batches)
 
 

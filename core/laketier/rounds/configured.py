@@ -21,7 +21,7 @@ from laketier.rounds.keyed import KeyedLog
 from laketier.rounds.log_task import OnBadRecordPolicy
 from laketier.rounds.ranges import OnExpired
 from laketier.rounds.round_settings import LogRoundSettings
-from laketier.spi import ConfigError, LaketierError, TableLog
+from laketier.spi import ConfigError, LaketierError, LogTable, TableLog
 from laketier.tables.metadata.key import place_of
 
 FRESHNESS_SECONDS = 180
@@ -119,6 +119,15 @@ def open_log(table: ConfiguredTable, sources: Mapping[str, OpenSource]) -> Table
     if table.primary_key is None and table.change_column is None:
         return log
     return KeyedLog.of(log, table.primary_key, table.change_column)
+
+
+def look_again(table: ConfiguredTable, sources: Mapping[str, OpenSource]) -> LogTable:
+    """Ask the source for the table as it is now. Raises as `open_log`."""
+    opened = open_log(table, sources)
+    try:
+        return opened.table
+    finally:
+        opened.close()
 
 
 def close_when_unused(log: TableLog, newer: TableLog) -> None:
@@ -305,7 +314,14 @@ def list_configured_tables(file: str | Path) -> list[ConfiguredTable]:
 
 
 def open_configured_table(file: str | Path, name: str) -> tuple[ConfiguredTable, TableLog]:
-    """A table of a service file, and its log. ``name``: ``source.table``, or the lake table's name. Driver.
+    """As `open_with_source`, without the source."""
+    table, log, _ = open_with_source(file, name)
+    return table, log
+
+
+def open_with_source(file: str | Path, name: str) -> tuple[ConfiguredTable, TableLog, Mapping[str, OpenSource]]:
+    """A table of a service file, its log, and its source for `look_again`. ``name``: ``source.table``, or the lake
+    table's name. Driver.
 
     Raises `ConfigError`, also when the service has no such table, and what its source raises.
     """
@@ -321,8 +337,8 @@ def open_configured_table(file: str | Path, name: str) -> tuple[ConfiguredTable,
             found = [table for table in tables if name in (table.key, str(table.config.table))]
             if len(found) == 1:
                 log = open_log(found[0], sources)
-                del sources[found[0].source]  # the log is read from it
-                return found[0], log
+                mine = {found[0].source: sources.pop(found[0].source)}  # the log is read from it
+                return found[0], log, mine
         finally:
             _close(sources)
         if len(found) > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from laketier.spi import LogOffsets, OffsetsRewritten, SourceRange, TableLog, stamps_differ
+from laketier.spi import LogOffsets, LogTable, OffsetsRewritten, SourceRange, TableChanged, TableLog, stamps_differ
 
 
 def stamped(source: SourceRange, log: TableLog) -> SourceRange:
@@ -36,3 +36,26 @@ def check_history(read: SourceRange | None, log: TableLog, *, where: str) -> Non
         fix="Nothing was read. Give the table a new target, which begins with what the source holds now; or drop this "
         "one, and it is made anew. If the source shall be what it was, restore a newer backup of it.",
     )
+
+
+def check_still(source: SourceRange, log: TableLog, now: LogTable | None, *, where: str) -> None:
+    """Raise once ``source`` was read for somebody who has the rows by now: `TableChanged` when the table is another one
+    (``now``: as its source opens it by now), `OffsetsRewritten` when the log ends the range otherwise. Raises also what
+    `TableLog.stamp` does."""
+    fix = "Throw away what was read: it may hold rows of both. Then read again."
+    if now is not None and now.table_id != log.table.table_id:
+        raise TableChanged(
+            f"the source's table {log.table.name!r} was recreated while it was read: its id was "
+            f"{log.table.table_id!r} and is {now.table_id!r}",
+            where=where,
+            fix=fix,
+        )
+    found = None if source.stamp is None else log.stamp(LogOffsets.from_text(source.end))
+    if stamps_differ(source.stamp, found):
+        raise OffsetsRewritten(
+            f"the source {log.table.name!r} got other records before {source.end} while it was read",
+            where=where,
+            why="it was put back from a backup, or lost its newest records, and has grown again since: what was read "
+            f"ended with {source.stamp}, and now {found} is there",
+            fix=fix,
+        )

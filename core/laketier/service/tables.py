@@ -15,6 +15,7 @@ from laketier.rounds.configured import (
     ConfiguredTable,
     close_when_unused,
     configured_tables,
+    look_again,
     open_log,
     open_sources,
 )
@@ -158,11 +159,7 @@ class ServiceTables:
 
     def look_again(self, table: ConfiguredTable) -> LogTable:
         """Ask the source for the table as it is now. Raises `TableNotFound`, `StorageError` and `ConfigError`."""
-        opened = open_log(table, self._sources)
-        try:
-            return opened.table
-        finally:
-            opened.close()
+        return look_again(table, self._sources)
 
     def _try_open(self, table: ConfiguredTable) -> TableLog | LaketierError:
         try:

@@ -8,7 +8,7 @@ the offsets that it keeps beside the snapshot; here the table itself holds them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from laketier.kit.views import only
 from laketier.registry import Lake, open_lake
 from laketier.rounds.keyed import rows_of_changes
 from laketier.rounds.ranges import next_range
-from laketier.rounds.stamps import check_history
+from laketier.rounds.stamps import check_history, check_still, stamped
 from laketier.spi import (
     BadRecord,
     ConfigError,
@@ -29,6 +29,7 @@ from laketier.spi import (
     LogOffsets,
     LogRange,
     LogSplit,
+    LogTable,
     OnBadRecord,
     Predicate,
     ScanRequest,
@@ -88,6 +89,8 @@ class UnionScan:
     tolerant: bool = False
     merge: MergeRead | None = None
     """For a table with a primary key."""
+    source: SourceRange | None = None
+    """What is read of the log, with its stamp. None where nothing is, and of a scan that is not looked at again."""
 
     @property
     def log_splits(self) -> tuple[LogSplit, ...]:
@@ -130,11 +133,16 @@ class UnionScan:
 
 
 def plan_union(
-    config: LakeConfig, log: TableLog, request: ScanRequest | None = None, *, tolerant: bool = False
+    config: LakeConfig,
+    log: TableLog,
+    request: ScanRequest | None = None,
+    *,
+    tolerant: bool = False,
+    is_looked_at_again: bool = False,
 ) -> UnionScan:
     """Plan on the driver. ``config`` names the lake table and the pipeline that tiers it; a table that was not tiered
     yet is read from the log alone. ``tolerant``: records that are no rows are left out, where they are left out of the
-    lake; otherwise they are errors, as there.
+    lake; otherwise they are errors, as there. ``is_looked_at_again``: whether the log is, once all was read.
 
     Raises `ConfigError` for a request that names a snapshot or unknown columns, `OffsetsExpired` when the log lost what
     the lake has not, `OffsetsRewritten` when it was put back from a backup, `TableChanged`, `IncompatibleTable` when
@@ -166,7 +174,9 @@ def plan_union(
         )
         # After the lake was looked at: so its end is never before the start.
         upcoming = next_range(None if seen is None else seen.offsets, log.bounds())
+        source = None
         if not upcoming.wanted.is_empty:
+            source = stamped(upcoming.source, log) if is_looked_at_again else None
             check_history(None if seen is None else seen.read, log, where=where)
         there = () if lake is None else lake.scan.plan.splits
         changes = log.plan(upcoming.wanted)
@@ -185,16 +195,33 @@ def plan_union(
         limit=request.limit,
         tolerant=tolerant,
         merge=MergeRead(keyed, log.table.change_column, needed) if keyed else None,
+        source=source,
     )
 
 
 def union_batches(
-    config: LakeConfig, log: TableLog, request: ScanRequest | None = None, *, tolerant: bool = False
+    config: LakeConfig,
+    log: TableLog,
+    request: ScanRequest | None = None,
+    *,
+    tolerant: bool = False,
+    look_again: Callable[[], LogTable] | None = None,
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Plan and read a union in this process. Returns the schema and the rows. Arguments and errors as `plan_union`."""
-    planned = plan_union(config, log, request, tolerant=tolerant)
-    batches = (batch for split in planned.splits for batch in planned.read(split))
-    return planned.schema, limited(batches, planned.limit)
+    """Plan and read a union in this process. Returns the schema and the rows. Arguments and errors as `plan_union`.
+    ``look_again``: asks the source for the table as it is now. After the last row it is asked, and the log for its
+    stamp: a table that was made again or put back meanwhile may have given rows of both, and the rows end with
+    `TableChanged` or `OffsetsRewritten`."""
+    planned = plan_union(config, log, request, tolerant=tolerant, is_looked_at_again=True)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        batches = (batch for split in planned.splits for batch in planned.read(split))
+        yield from limited(batches, planned.limit)
+        if planned.source is not None:
+            with naming_storage_errors("a union read was looked at again"):
+                now = None if look_again is None else look_again()
+                check_still(planned.source, log, now, where=str(config.table))
+
+    return planned.schema, rows()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import laketier
 from kafka_logs import json_options, mark, produce, read, source_at
 from laketier.config import LakeConfig
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
@@ -99,6 +100,38 @@ def test_a_partition_whose_records_expired_hides_no_rewrite_of_another(
     produce(nameless.bootstrap, "t", map(value, range(20, 26)))
     with pytest.raises(OffsetsRewritten, match="other records before"):
         round_of(nameless, lake.config, engine)
+
+
+def test_a_union_read_tells_a_topic_that_was_made_again_meanwhile(
+    broker: KafkaBroker, nameless: KafkaBroker, tmp_path: Path
+) -> None:
+    """Its splits are read by name, one after the other: rows of both topics came as one table."""
+    for each, kind in ((broker, TableChanged), (nameless, OffsetsRewritten)):
+        file = tmp_path / f"{kind.__name__}.yaml"
+        file.write_text(f"""
+name: tests
+state: "sqlite:///{tmp_path}/state.db"
+sources: {{events: {{type: kafka, options: {{bootstrap-servers: "{each.bootstrap}", timeout-seconds: 20}}}}}}
+defaults: {{sink: {{lake.format: localfile, lake.warehouse: {tmp_path}/lake-{kind.__name__}}}}}
+tables: [{{source: events, include: [again], target: db.t, read: {{value-format: json, columns.id: int64}}}}]
+""")
+
+        def made(topic: int, each: KafkaBroker = each) -> None:
+            each.create_topic("again", 2)
+            for partition in range(2):
+                produce(each.bootstrap, "again", [value(10 * topic + partition)] * 3, partition)
+
+        made(1)
+        assert (
+            laketier.read_union("events.again", service=str(file)).read_all()["id"].to_pylist() == [10] * 3 + [11] * 3
+        )
+        rows = laketier.read_union("events.again", service=str(file))
+        seen = rows.read_next_batch()["id"].to_pylist()
+        each.delete_topic("again")
+        made(2)
+        with pytest.raises(kind, match=r"while it was read.* Throw away what was read"):
+            seen += rows.read_all()["id"].to_pylist()
+        assert seen == [10] * 3
 
 
 def test_the_stamps_of_many_partitions_are_short(broker: KafkaBroker) -> None:
