@@ -51,6 +51,7 @@ class Cluster:
         self.connection = connection
         self._reasons = Reasons()
         self._admin: Any = None
+        self._with_ids: set[str] = set()
 
     def __getstate__(self) -> Connection:
         return self.connection
@@ -87,7 +88,18 @@ class Cluster:
             )
         if not found.partitions:
             raise StorageError("the topic has no partitions yet", where=name, why=str(found.error or "it is new"))
-        return Topic(name, self._topic_id(name, metadata.controller_id), tuple(sorted(found.partitions)))
+        topic_id = self._topic_id(name, metadata.controller_id)
+        if topic_id == name and name in self._with_ids:
+            # Its name in place of the id would be another topic to whoever compares them, which stops a table for good.
+            raise StorageError(
+                "the cluster does not tell the topic's id now, as it did before",
+                where=name,
+                why="it has no controller" if metadata.controller_id < 0 else "the broker that was asked knows no ids",
+                fix="Nothing, while a controller is elected or brokers are upgraded. Otherwise look at the cluster.",
+            )
+        if topic_id != name:
+            self._with_ids.add(name)
+        return Topic(name, topic_id, tuple(sorted(found.partitions)))
 
     def offsets(
         self, topic: str, partitions: Collection[int], which: Asked, isolation: IsolationLevel

@@ -64,6 +64,14 @@ class KafkaBroker:
         """Be there again, under the same address."""
         self._tell("up")
 
+    def lose_controller(self) -> None:
+        """As while a cluster elects a new one: topics are read and written, and nobody tells their ids."""
+        self._tell("controller -1")
+
+    def elect_controller(self) -> None:
+        """Have a controller again."""
+        self._tell("controller 1")
+
     def kill(self) -> None:
         """At once, with all that is stored."""
         self._process.kill()
@@ -115,6 +123,8 @@ class _Mock:
                         self._cluster, name.encode(), ctypes.c_int32(int(partition)), ctypes.c_int64(int(before))
                     )
                 )
+            case ["controller", number]:
+                return int(call.rd_kafka_mock_set_controller_id(self._cluster, ctypes.c_int32(int(number))) or 0)
             case ["down"]:
                 return int(call.rd_kafka_mock_broker_set_down(self._cluster, 1))
             case ["up"]:

@@ -12,6 +12,7 @@ from kafka_logs import json_options, mark, produce, read, source_at
 from laketier.config import LakeConfig
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
 from laketier.rounds.log_engine import LocalEngine
+from laketier.service.schedule import is_retryable
 from laketier.spi import LogOffsets, OffsetsRewritten, StorageError, TableChanged
 from laketier_kafka.cluster import Asked, Cluster
 from laketier_kafka.connection import Connection
@@ -100,6 +101,27 @@ def test_a_partition_whose_records_expired_hides_no_rewrite_of_another(
     produce(nameless.bootstrap, "t", map(value, range(20, 26)))
     with pytest.raises(OffsetsRewritten, match="other records before"):
         round_of(nameless, lake.config, engine)
+
+
+def test_a_cluster_between_two_controllers_has_made_no_topic_again(
+    broker: KafkaBroker, tmp_path: Path, engine: LocalEngine
+) -> None:
+    """Nobody tells ids of topics then. Its table was told to be another one by the name, and stopped for good."""
+    lake = lake_at(tmp_path, "localfile", "db.t", lake__pipeline="tests.events.t")
+    broker.create_topic("elected", 1)
+    source = source_at(broker.bootstrap)
+    for number in range(2):
+        produce(broker.bootstrap, "elected", [value(number)])
+        log = source.open("elected", json_options(id="int64"))
+        made = LogRound(log, lake.config, LogRoundSettings())
+        broker.lose_controller()
+        for asked in (made.plan, lambda: source.open("elected", json_options(id="int64"))):
+            with pytest.raises(StorageError, match="no controller") as told:
+                asked()
+            assert is_retryable(told.value)
+        broker.elect_controller()
+        made.finish(engine.run(made.plan()))
+    assert ids(lake) == [0, 1]
 
 
 def test_a_union_read_tells_a_topic_that_was_made_again_meanwhile(
