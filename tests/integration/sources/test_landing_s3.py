@@ -52,3 +52,17 @@ def test_a_key_that_no_file_system_can_open_is_left_out_and_told(
         assert ids(log) == [1, 4]
     told = [record.message for record in caplog.records if "two slashes" in record.message]
     assert len(told) == 2, told
+
+
+def test_a_key_that_ends_in_a_slash_is_told_to_be_none_of_a_file(tmp_path: Path) -> None:
+    """It is listed as a file, and not found: the table's owner looked in vain for who had deleted it."""
+    with faulty_s3() as s3:
+        endpoint = f"endpoint_override={s3.url.removeprefix('http://')}&scheme=http&region={REGION}"
+        options = {"path": f"s3://{KEY}:{KEY}@{BUCKET}/zone?{endpoint}", "ledger": str(tmp_path)}
+        for number, key in enumerate(["1.json", "2.json/"], 1):
+            s3.client.put_object(Bucket=BUCKET, Key=f"zone/t/{key}", Body=b'{"id": %d}\n' % number)
+        log = open_log_source("files", options, name="drop", origin="test").open("t", JSON)
+        with pytest.raises(OffsetsExpired, match="its key ends in a slash") as told:
+            rows(log, all_of(log))
+        ((_, [gone]),) = told.value.gone.items()
+        assert gone[1] == gone[0] + 1, "on-expired: skip passes over it alone"

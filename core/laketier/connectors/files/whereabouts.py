@@ -36,11 +36,14 @@ def check_unchanged(entries: Sequence[LandedFile], now: Sequence[LandedFile | No
     offset of the first."""
     gone = [start + at for at, found in enumerate(now) if found is None]
     if gone:
+        first = entries[gone[0] - start]
+        # A listing of an object store shows it as a file, without the slash; and what is asked for by name as a folder.
+        slash = "" if first.inode else "; or its key ends in a slash, as a folder's does, and can't be opened as a file"
         raise OffsetsExpired(
-            f"the file {escaped(entries[gone[0] - start].path)!r} (offset {gone[0]}) is gone"
+            f"the file {escaped(first.path)!r} (offset {gone[0]}) is gone"
             + (f", and {len(gone) - 1} more up to offset {gone[-1]}" if len(gone) > 1 else ""),
             where=table,
-            why="it was deleted, or moved out of the table's folder, after it was taken and before it was read",
+            why=f"it was deleted, or moved out of the table's folder, after it was taken and before it was read{slash}",
             fix="Restore the file, with its former time. To continue without it, set on-expired to skip: the table "
             "then records which offsets it never read.",
             gone={BUCKET: [(at, at + 1) for at in gone]},
