@@ -33,5 +33,6 @@ def naming_storage_errors(doing: str, *, setting: str = "lake.warehouse") -> Ite
         # Libraries in Rust raise it with the number in their words alone.
         numbers = numbers_of_the_system(error) if error.errno is None else [error.errno]
         fix = next((_FIXES[number] for number in numbers if number in _FIXES), None)
-        fix = None if fix is None else fix.format(setting=setting, there="" if where else f" where {setting} is")
+        there = "" if where else f" in the place of {setting}, or in the folder of temporary files"
+        fix = None if fix is None else fix.format(setting=setting, there=there)
         raise StorageError(f"the storage refused while {doing}", where=where, why=why, fix=fix) from error

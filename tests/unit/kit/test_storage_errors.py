@@ -19,7 +19,8 @@ FULL = (
 def test_a_full_disk_says_what_to_do_whichever_library_met_it(error: OSError) -> None:
     with pytest.raises(StorageError, match="o space left on device") as refused, naming_storage_errors("it ran"):
         raise error
-    assert "Free some space where lake.warehouse is. Nothing" in str(refused.value), "no library names the path"
+    told = "Free some space in the place of lake.warehouse, or in the folder of temporary files. Nothing"
+    assert told in str(refused.value), "no library names the path"
 
 
 def test_a_full_disk_is_told_by_its_path_where_that_is_known() -> None:
