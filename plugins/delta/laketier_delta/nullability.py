@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.nested import children, rebuilt
+from laketier.spi import CorruptTable
 
 
 def relaxed(schema: pa.Schema) -> pa.Schema:
@@ -18,15 +19,20 @@ def relaxed(schema: pa.Schema) -> pa.Schema:
     return schema if result.equals(schema) else result
 
 
-def declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """``array`` as ``kind``, which may declare more not null inside than the type that was read, or be a wider one.
-    Raises ``ArrowInvalid`` for a type of another family: Arrow casts numbers to texts, moments and truths, which would
-    be values that nobody wrote."""
+def declared(array: pa.Array, kind: pa.DataType, *, where: str) -> pa.Array:
+    """``array`` of the file ``where`` as ``kind``, which may declare more not null inside than the type that was read,
+    or be a wider one. Raises `CorruptTable` for a type of another family: Arrow casts numbers to texts, moments and
+    truths, which would be values that nobody wrote."""
     if array.type.equals(kind):
         return array
     if not _relaxed(array.type).equals(_relaxed(kind)):
         if not _is_of_the_family(array.type, kind):
-            raise pa.ArrowInvalid(f"a column of the file is {array.type}, and that of the table is {kind}")
+            raise CorruptTable(
+                f"a column of a data file is {array.type}, and that of the table is {kind}",
+                where=where,
+                why="another tool wrote the file anew, or gave the column another type since",
+                fix="Restore the file from a backup, or read from a version on that has files of this type alone.",
+            )
         return array.cast(kind)
     # Arrow's cast refuses a null struct whose not-null fields have nothing. Nullability is not in the buffers, so the
     # same bytes read under the other schema are the answer.

@@ -100,7 +100,7 @@ class DeltaSource(LakeSource):
             for batch in read_batches(file, wanted):
                 taken = batch if left is None else batch.slice(0, left)
                 left = None if left is None else left - taken.num_rows
-                yield _shaped(taken, schema, partition)
+                yield _shaped(taken, schema, partition, path)
                 if left == 0:
                     return
 
@@ -191,8 +191,8 @@ def _whole(files: pa.Table, schema: pa.Schema, partition_columns: list[str]) -> 
     return [by_name or all(by_count) for by_name, *by_count in zip(named, *known, strict=True)]
 
 
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str | None]) -> pa.RecordBatch:
-    """The rows in exactly ``schema``: partition values filled in, columns that the file lacks as nulls."""
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str | None], path: str) -> pa.RecordBatch:
+    """The rows of a file in exactly ``schema``: partition values filled in, columns that the file lacks as nulls."""
     if not len(schema):
         return batch.select([])
     arrays = []
@@ -201,7 +201,7 @@ def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str |
             value = partition_scalar(partition[column.name], column.type)
             arrays.append(pa.repeat(value, batch.num_rows))
         elif column.name in batch.schema.names:
-            arrays.append(declared(batch.column(column.name), column.type))
+            arrays.append(declared(batch.column(column.name), column.type, where=path))
         else:
             arrays.append(pa.nulls(batch.num_rows, column.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
