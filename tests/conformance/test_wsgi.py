@@ -183,6 +183,7 @@ def test_open_connections_end_with_the_server(server: Serving, application: Appl
     with connected(server) as idle:
         idle.sendall(NEXT)
         assert idle.recv(15, socket.MSG_WAITALL) == b"HTTP/1.1 200 OK"
+        server.patience = SECONDS
         server.shutdown()
         server.server_close()
         assert b"".join(iter(lambda: idle.recv(1 << 16), b"")).endswith(b"all of it")
