@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 _FOR_A_PERSON = (ConfigError, PluginError, FeatureNotSupported, TableError)
 _NAMED = 5
 _ABSENT = (FileNotFoundError, NotADirectoryError)
+_NO_ENTRY = ("password authentication failed", "does not exist", "no pg_hba.conf entry")
+"""What PostgreSQL says to who connects with a wrong URL. A server in another language's words is asked again later."""
 
 
 def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
@@ -38,7 +40,7 @@ def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
     try:
         problems += _open(service, sources, origin)
         problems += _rule_problems(service, sources, origin)
-        if len(problems) == 1 and isinstance(problems[0], StateUnavailable) and not service.state.startswith("sqlite"):
+        if len(problems) == 1 and _may_come_back(problems[0], service.state):
             raise problems[0]
         if problems:
             raise together(problems, origin=origin)
@@ -47,6 +49,13 @@ def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
             source.close()
         raise
     return sources
+
+
+def _may_come_back(problem: LaketierError, state: str) -> bool:
+    if not isinstance(problem, StateUnavailable) or state.startswith("sqlite"):
+        return False
+    why = problem.why or ""
+    return "FATAL" not in why or not any(said in why for said in _NO_ENTRY)
 
 
 def _rule_problems(service: Service, sources: Mapping[str, OpenSource], origin: str) -> list[LaketierError]:
