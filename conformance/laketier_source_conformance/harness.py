@@ -21,6 +21,10 @@ Row = Mapping[str, Any]
 """What a reader must see of a row: its columns by their names, as `pyarrow.RecordBatch.to_pylist` gives them."""
 
 
+class KeptByReader(Exception):
+    """The system lets nobody do this while somebody reads, as one that locks its table. Says why."""
+
+
 class SourceHarness(ABC):
     """One system with tables of its own, made for one test and closed after it. Only `make_table` and `append` are
     needed. What of the others is not there, the report tells as "not shown", and the verdict is at most partial; what
@@ -127,7 +131,8 @@ class SourceHarness(ABC):
 
     def expire_all(self, name: str) -> None:
         """Take all records away, as the system does when the time of each is over. A bucket may go with its records, as
-        that of a partition which is dropped, and does not come back then."""
+        that of a partition which is dropped, and does not come back then. Raise `KeptByReader` where a read that is not
+        over keeps the records from going."""
         raise NotImplementedError
 
     def make_again(self, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from laketier.registry import OpenSource, installed_sources, open_log_source
 from laketier.rounds.checked_log import CheckedLog
 from laketier_conformance.expect import HarnessFailed, NotShown, expect, told
-from laketier_source_conformance.harness import Row, SourceHarness
+from laketier_source_conformance.harness import KeptByReader, Row, SourceHarness
 
 ORIGIN = "the conformance suite"
 
@@ -37,8 +37,11 @@ class System:
             raise CannotBe(f"{member}: {why}")
         if getattr(type(self.harness), member) is getattr(SourceHarness, member):
             raise NotShown("the harness", f"it has no {member}")
-        with blamed(member, but=(NotShown,)):
-            return getattr(self.harness, member)(*arguments)
+        with blamed(member, but=(NotShown, CannotBe)):
+            try:
+                return getattr(self.harness, member)(*arguments)
+            except KeptByReader as kept:
+                raise CannotBe(f"{member}: {kept}") from kept
 
     def source(self) -> OpenSource:
         """The source, opened anew."""

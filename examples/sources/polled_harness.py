@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from laketier_source_conformance.harness import Row, SourceHarness
+from laketier_source_conformance.harness import KeptByReader, Row, SourceHarness
 
 
 class PolledHarness(SourceHarness):
@@ -78,7 +78,11 @@ class PolledHarness(SourceHarness):
         self.run(f'DELETE FROM "{name}" WHERE id <= ?', (3,))
 
     def expire_all(self, name: str) -> None:
-        self.run(f'DELETE FROM "{name}"')
+        try:
+            with closing(sqlite3.connect(self.file, timeout=0)) as db, db:
+                db.execute(f'DELETE FROM "{name}"')
+        except sqlite3.OperationalError as error:
+            raise KeptByReader(f"a reader's transaction keeps writers out: {error}") from error
 
     def put_back(self, name: str) -> Callable[[], None]:
         kept = self.folder / f"kept {name}"
