@@ -494,11 +494,11 @@ def test_an_instant_of_a_partition_is_spelled_in_utc() -> None:
 def test_rows_take_the_shape_of_the_table() -> None:
     schema = pa.schema([("n", pa.int32()), ("v", pa.string()), ("more", pa.float64())])
     batch = pa.RecordBatch.from_pydict({"v": ["a", "b"]})
-    found = _shaped(batch, schema, {"n": "7"})
+    found = _shaped(batch, schema, {"n": "7"}, "a file")
     assert found.schema == schema
     assert found.to_pydict() == {"n": [7, 7], "v": ["a", "b"], "more": [None, None]}
-    assert _shaped(batch, schema, {"n": None}).to_pydict()["n"] == [None, None]
-    assert _shaped(batch, pa.schema([]), {"n": "7"}).num_rows == 2
+    assert _shaped(batch, schema, {"n": None}, "a file").to_pydict()["n"] == [None, None]
+    assert _shaped(batch, pa.schema([]), {"n": "7"}, "a file").num_rows == 2
 
 
 def test_a_file_is_plain_only_with_all_columns() -> None:
