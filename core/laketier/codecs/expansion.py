@@ -20,7 +20,8 @@ _PIECE = 32 * 1024
 
 class Bzip2Stream:
     """The text of a file of bzip2, which may be several streams one after the other, as ``cat`` and parallel programs
-    leave it. Arrow's own reader fails at one without text between two others, and calls the file damaged."""
+    leave it. Arrow's own reader fails at one without text between two others, and calls the file damaged; `bz2.BZ2File`
+    takes damage behind a stream for the end of the file."""
 
     def __init__(self, file: Any) -> None:
         self._file = file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from followed import FOLLOWED, NAME, Followed, ids_in
 from laketier.config import LakeConfig
 from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
-from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, OnExpired
+from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnExpired
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
 from laketier.spi import (
@@ -241,17 +242,23 @@ def test_a_killed_round_is_read_again_and_nothing_is_there_twice(tiered: Tiered)
     assert tiered.ids == [1, 2, 3]
 
 
-@others_write
-@pytest.mark.parametrize("begun", [False, True])
-def test_files_that_go_between_plan_and_read(tiered: Tiered, begun: bool) -> None:
-    """The first round takes a newer snapshot the next time; a later one has lost rows."""
+def _planned(tiered: Tiered, begun: bool) -> tuple[LogRound, Sequence[LogTask]]:
+    """A round of a table that was followed before, or was not ``begun``, and its tasks."""
     source = tiered.followed
     source.append(1)
     if begun:
         tiered.round()
     source.append(2)
     made = LogRound(source.log(), tiered.config)
-    tasks = made.plan()
+    return made, made.plan()
+
+
+@others_write
+@pytest.mark.parametrize("begun", [False, True])
+def test_files_that_go_between_plan_and_read(tiered: Tiered, begun: bool) -> None:
+    """The first round takes a newer snapshot the next time; a later one has lost rows."""
+    source = tiered.followed
+    made, tasks = _planned(tiered, begun)
     _take_files_away(source)
     says = "appended can't be read any more" if begun else "the snapshot at version .* can't be read any more"
     with pytest.raises(OffsetsExpired, match=says) as gone:
@@ -266,12 +273,7 @@ def test_files_that_go_between_plan_and_read(tiered: Tiered, begun: bool) -> Non
 def test_a_table_that_is_away_while_it_is_read_is_tried_again(tiered: Tiered, begun: bool) -> None:
     """As behind a mount that was lost: nothing says that its rows are gone."""
     source = tiered.followed
-    source.append(1)
-    if begun:
-        tiered.round()
-    source.append(2)
-    made = LogRound(source.log(), tiered.config)
-    tasks = made.plan()
+    made, tasks = _planned(tiered, begun)
     away = source.warehouse.rename(source.warehouse.with_name("away"))
     with pytest.raises(StorageError, match="the source's table can't be read") as told:
         made.finish(tiered.engine.run(tasks))
