@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import yaml
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafka_logs import produce
 from laketier.rounds import LogRound, LogTask, run_log_task
 from laketier.rounds.configured import open_configured_table
 from laketier.rounds.log_engine import TaskDied
 from laketier.spark import read_union
 from laketier.spark.log_engine import SparkLogEngine
-from laketier.spi import Leaf, Op
+from laketier.spark.union_read import UnionOptions, UnionReader
+from laketier.spi import LaketierError, Leaf, Op
+from laketier_kafka.mock_broker import KafkaBroker
 from laketier_verification.lines import LinesTable
 
 pytestmark = pytest.mark.spark
@@ -125,3 +130,40 @@ def test_what_is_wrong_with_a_union_is_said(spark: SparkSession, options: dict[s
     with pytest.raises(Exception, match=r"laketier\.spi\.errors\.ConfigError") as caught:
         spark.read.format("laketier").options(**options).load("lines.b")
     assert message in str(caught.value)
+
+
+def test_a_union_read_on_spark_tells_a_topic_that_was_made_again_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing runs on the driver after the last task: it gave the rows of the new topic as those of the old one."""
+    for ids, kind in ((True, "TableChanged"), (False, "OffsetsRewritten")):
+        with KafkaBroker(topic_ids=ids) as broker:
+            file = tmp_path / f"{kind}.yaml"
+            sink = {"lake.format": "localfile", "lake.warehouse": str(tmp_path / kind)}
+            connect = {"bootstrap-servers": broker.bootstrap, "timeout-seconds": 20}
+            read_as = {"value-format": "json", "columns": {"id": "int64"}}
+            document = {
+                "state": f"sqlite:///{tmp_path}/state.db",
+                "sources": {"events": {"type": "kafka", "options": connect}},
+                "tables": [{"source": "events", "target": "db.t", "sink": sink, "read": read_as}],
+            }
+            file.write_text(yaml.safe_dump(document))
+
+            def made(first: int, broker: KafkaBroker = broker) -> None:
+                broker.create_topic("again", 1)
+                produce(broker.bootstrap, "again", [b'{"id":%d}' % number for number in range(first, first + 3)])
+
+            made(0)
+            planned = read_union(spark, "events.again", service=str(file))
+            assert sorted(row.id for row in planned.collect()) == [0, 1, 2], "each action looks, and nothing changed"
+            options = UnionOptions.of({"union": "true", "lake.service": str(file), "path": "events.again"})
+            assert options is not None
+            reader = UnionReader(options, planned.schema)
+            (partition,) = pickle.loads(pickle.dumps(reader.partitions()))  # noqa: S301 - our own
+            broker.delete_topic("again")
+            made(10)
+            with pytest.raises(PySparkException, match=rf"{kind}: .* while it was read.* Throw away what was read"):
+                planned.collect()
+            seen: list[int] = []
+            with pytest.raises(LaketierError, match="while it was read") as caught:  # the data source's way
+                seen.extend(number for rows in reader.read(partition) for number in rows["id"].to_pylist())
+            assert type(caught.value).__name__ == kind
+            assert seen == [10, 11, 12], "a mistake that only the look tells"

@@ -101,6 +101,14 @@ class CheckedLog(TableLog):
             raise self._broken(f"`stamp` returned {found!r:.300}", f"a stamp is text of 1 to {_LONGEST_STAMP} letters")
         return found
 
+    def identify(self) -> str | None:
+        """Raises as `bounds` does."""
+        with self._asking("identify"):
+            found = self.log.identify()
+        if found is not None and not _is_name(found):
+            raise self._broken(f"`identify` returned {found!r:.300}", "an identity is text, and not empty")
+        return found
+
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """Raises as `bounds` does."""
         with self._asking("plan"):

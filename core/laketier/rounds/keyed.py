@@ -65,6 +65,9 @@ class KeyedLog(TableLog):
     def stamp(self, position: LogOffsets) -> str | None:
         return self.log.stamp(position)
 
+    def identify(self) -> str | None:
+        return self.log.identify()
+
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         return self.log.plan(wanted)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from laketier.spi import LogOffsets, LogTable, OffsetsRewritten, SourceRange, TableChanged, TableLog, stamps_differ
+from laketier.spi import LogOffsets, OffsetsRewritten, SourceRange, TableChanged, TableLog, stamps_differ
 
 
 def stamped(source: SourceRange, log: TableLog) -> SourceRange:
@@ -38,15 +38,15 @@ def check_history(read: SourceRange | None, log: TableLog, *, where: str) -> Non
     )
 
 
-def check_still(source: SourceRange, log: TableLog, now: LogTable | None, *, where: str) -> None:
+def check_still(source: SourceRange, log: TableLog, table_id: str | None, *, where: str) -> None:
     """Raise once ``source`` was read for somebody who has the rows by now: `TableChanged` when the table is another one
-    (``now``: as its source opens it by now), `OffsetsRewritten` when the log ends the range otherwise. Raises also what
-    `TableLog.stamp` does."""
+    (``table_id``: of the one that its source has by now), `OffsetsRewritten` when the log ends the range otherwise.
+    Raises also what `TableLog.stamp` does."""
     fix = "Throw away what was read: it may hold rows of both. Then read again."
-    if now is not None and now.table_id != log.table.table_id:
+    if table_id is not None and table_id != log.table.table_id:
         raise TableChanged(
             f"the source's table {log.table.name!r} was recreated while it was read: its id was "
-            f"{log.table.table_id!r} and is {now.table_id!r}",
+            f"{log.table.table_id!r} and is {table_id!r}",
             where=where,
             fix=fix,
         )

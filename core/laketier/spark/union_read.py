@@ -71,13 +71,20 @@ class UnionOptions:
             )
         return cls(keys.service, table)
 
-    def plan(self, request: ScanRequest | None = None) -> UnionScan:
-        """Plan on the driver. Raises as `laketier.union_read.scan.plan_union`."""
+    def plan(self, request: ScanRequest | None = None, *, is_looked_at_again: bool = False) -> UnionScan:
+        """Plan on the driver. ``is_looked_at_again``: where the plan is read. Raises as
+        `laketier.union_read.scan.plan_union`."""
         from laketier.rounds.configured import open_configured_table
         from laketier.union_read.scan import plan_union
 
         table, log = open_configured_table(self.service, self.table)
-        return plan_union(table.config, log, request, tolerant=table.leaves_out_bad_records)
+        return plan_union(
+            table.config,
+            log,
+            request,
+            tolerant=table.leaves_out_bad_records,
+            is_looked_at_again=is_looked_at_again,
+        )
 
 
 @dataclass
@@ -97,7 +104,8 @@ class UnionReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Driver."""
-        planned = self._options.plan(ScanRequest(columns=tuple(self._schema.fieldNames())))
+        request = ScanRequest(columns=tuple(self._schema.fieldNames()))
+        planned = self._options.plan(request, is_looked_at_again=True)
         scan = planned.for_tasks()
         return [UnionPartition(split, scan) for split in planned.splits]
 
@@ -106,7 +114,7 @@ class UnionReader(DataSourceReader):
         if not isinstance(partition, UnionPartition):
             return  # Spark makes up a partition where there is none
         wanted = reading_schema(self._schema)
-        for batch in partition.scan.read(partition.split):
+        for batch in partition.scan.read_in_task((partition.split,)):
             yield for_spark(batch, wanted)
 
 
@@ -120,7 +128,8 @@ def read_union(
 ) -> DataFrame:
     """Read lake and log of a table as one DataFrame. Driver.
 
-    The call plans the read, with columns and filters pushed down to both sides. Each action reads the same rows.
+    The call plans the read, with columns and filters pushed down to both sides. Each action reads the same rows. It
+    fails where the log's table was made again or put back since the plan, if the log can tell on executors.
 
     Args:
         spark: The session.
@@ -136,7 +145,7 @@ def read_union(
         LaketierError: As `laketier.read_union`.
     """
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters))
-    planned = UnionOptions(service, table).plan(request)
+    planned = UnionOptions(service, table).plan(request, is_looked_at_again=True)
     schema = spark_schema(planned.schema)
     if not planned.splits:
         return spark.createDataFrame([], schema)
@@ -155,8 +164,7 @@ def _reading(
     def reading(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column("task").to_pylist():
-                for split in groups[task]:
-                    for rows in scan.read(split):
-                        yield for_spark(rows, wanted)
+                for rows in scan.read_in_task(groups[task]):
+                    yield for_spark(rows, wanted)
 
     return reading

@@ -132,7 +132,7 @@ def fail_on_bad_record(record: BadRecord) -> None:
 
 class TableLog(ABC):
     """The log of one table. Made on the driver by `LogSource.open`. `bounds`, `stamp`, `plan` and `decode` run on
-    the driver, `read` on executors. Picklable; it holds no connection while it is pickled."""
+    the driver, `read` and `identify` on executors. Picklable; it holds no connection while it is pickled."""
 
     @property
     @abstractmethod
@@ -166,6 +166,21 @@ class TableLog(ABC):
 
         Raises:
             TableChanged: The source's table is another one by now.
+            StorageError: The source does not answer.
+        """
+        return None
+
+    def identify(self) -> str | None:
+        """Ask for the id that the source's table of this name has now, on an executor. Spark's union read has no last
+        look on the driver: at the end of each of its tasks that read of this log it compares the id, and then `stamp`,
+        which is asked for on the executor too. A log whose `read` gives no row of another table of that name, however
+        late it is called, does not need it.
+
+        Returns:
+            What `LogTable.table_id` would be now. None, as by default, where only the driver can tell.
+
+        Raises:
+            TableNotFound: The table is gone.
             StorageError: The source does not answer.
         """
         return None

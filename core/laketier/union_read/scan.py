@@ -89,6 +89,8 @@ class UnionScan:
     tolerant: bool = False
     merge: MergeRead | None = None
     """For a table with a primary key."""
+    where: str = ""
+    """The lake table, for messages."""
     source: SourceRange | None = None
     """What is read of the log, with its stamp. None where nothing is, and of a scan that is not looked at again."""
 
@@ -115,6 +117,26 @@ class UnionScan:
                 assert self.merge is not None
                 changes = self._changes(split.log, self.merge.columns(split, self.log.table))
                 return self._finished(self.merge.merged(split, self._lake(split.lake), changes))
+
+    def read_in_task(self, splits: Iterable[UnionSplit]) -> Iterator[pa.RecordBatch]:
+        """Read splits, on an executor, where nobody looks at the source once all were read. So the task looks at its
+        end, if the log can tell there (`TableLog.identify`), and raises as `check_still`."""
+        of_log = False
+        for split in splits:
+            of_log = of_log or not isinstance(split, LakeSplit)
+            yield from self.read(split)
+        if of_log:
+            self.look_again(self.log.identify, or_not_at_all=True)
+
+    def look_again(self, identify: Callable[[], str | None], *, or_not_at_all: bool = False) -> None:
+        """Raise as `check_still` where the log was made again or put back since the plan. ``identify``: asks for the
+        table's id by now. ``or_not_at_all``: where it gives none, the log has no stamp here either."""
+        if self.source is None:
+            return
+        with naming_storage_errors("a union read was looked at again"):
+            table_id = identify()
+            if table_id is not None or not or_not_at_all:
+                check_still(self.source, self.log, table_id, where=self.where)
 
     def _lake(self, splits: Sequence[LakeSplit]) -> Iterator[pa.RecordBatch]:
         return iter(()) if self.lake is None else self.lake.read(splits)
@@ -195,6 +217,7 @@ def plan_union(
         limit=request.limit,
         tolerant=tolerant,
         merge=MergeRead(keyed, log.table.change_column, needed) if keyed else None,
+        where=where,
         source=source,
     )
 
@@ -216,10 +239,7 @@ def union_batches(
     def rows() -> Iterator[pa.RecordBatch]:
         batches = (batch for split in planned.splits for batch in planned.read(split))
         yield from limited(batches, planned.limit)
-        if planned.source is not None:
-            with naming_storage_errors("a union read was looked at again"):
-                now = None if look_again is None else look_again()
-                check_still(planned.source, log, now, where=str(config.table))
+        planned.look_again(lambda: None if look_again is None else look_again().table_id)
 
     return planned.schema, rows()
 

@@ -77,8 +77,9 @@ class Cluster:
         metadata = self._ask("listing its topics", None, lambda admin, seconds: admin.list_topics(timeout=seconds))
         return sorted(name for name in metadata.topics if name not in _INTERNAL)
 
-    def topic(self, name: str) -> Topic:
-        """Raises `TableNotFound` and `StorageError`."""
+    def topic(self, name: str, *, had_id: bool = False) -> Topic:
+        """``had_id``: whether another process, which looked before, was told an id. Raises `TableNotFound` and
+        `StorageError`."""
         # Asking for one name may create it, where brokers do so; asking for all never does.
         metadata = self._ask("looking for a topic", name, lambda admin, seconds: admin.list_topics(timeout=seconds))
         found = metadata.topics.get(name)
@@ -89,7 +90,7 @@ class Cluster:
         if not found.partitions:
             raise StorageError("the topic has no partitions yet", where=name, why=str(found.error or "it is new"))
         topic_id = self._topic_id(name, metadata.controller_id)
-        if topic_id == name and name in self._with_ids:
+        if topic_id == name and (had_id or name in self._with_ids):
             # Its name in place of the id would be another topic to whoever compares them, which stops a table for good.
             raise StorageError(
                 "the cluster does not tell the topic's id now, as it did before",

@@ -92,6 +92,11 @@ class KafkaLog(TableLog):
             self._cluster.connection, name, ends, lambda partitions: self._cluster.extents(name, partitions)
         )
 
+    def identify(self) -> str | None:
+        """See `TableLog.identify`. Its name, as before, on brokers without ids of topics: there the stamp tells."""
+        had_id = self._topic.topic_id != self._topic.name
+        return self._cluster.topic(self._topic.name, had_id=had_id).topic_id
+
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """See `TableLog.plan`. Raises `TableChanged` when the topic was made again, and `StorageError` for a range
         that ends beyond the log."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -115,7 +116,8 @@ def test_a_cluster_between_two_controllers_has_made_no_topic_again(
         log = source.open("elected", json_options(id="int64"))
         made = LogRound(log, lake.config, LogRoundSettings())
         broker.lose_controller()
-        for asked in (made.plan, lambda: source.open("elected", json_options(id="int64"))):
+        elsewhere = pickle.loads(pickle.dumps(log))  # noqa: S301 - as Spark does
+        for asked in (made.plan, lambda: source.open("elected", json_options(id="int64")), elsewhere.identify):
             with pytest.raises(StorageError, match="no controller") as told:
                 asked()
             assert is_retryable(told.value)

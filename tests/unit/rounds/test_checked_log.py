@@ -6,13 +6,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from laketier.rounds.checked_log import CheckedLog
+from laketier.rounds.keyed import KeyedLog
 from laketier.rounds.reused import Kept
 from laketier.spi import (
     BadRecord,
@@ -50,6 +51,10 @@ class Said(TableLog):
     stamped: Any = None
 
     def stamp(self, position: LogOffsets) -> str | None:
+        found: str | None = self.stamped
+        return found
+
+    def identify(self) -> str | None:
         found: str | None = self.stamped
         return found
 
@@ -118,12 +123,17 @@ class Failing(Said):
         self._fail("stamp")
         return super().stamp(position)
 
+    def identify(self) -> str | None:
+        self._fail("identify")
+        return super().identify()
+
 
 CALLS: dict[str, Callable[[TableLog], Any]] = {
     "table": lambda log: CheckedLog.of(log, "t").table,
     "bounds": lambda log: CheckedLog.of(log, "t").bounds(),
     "plan": lambda log: CheckedLog.of(log, "t").plan(WANTED),
     "stamp": lambda log: CheckedLog.of(log, "t").stamp(WANTED.end),
+    "identify": lambda log: CheckedLog.of(log, "t").identify(),
 }
 
 
@@ -177,6 +187,14 @@ def test_a_stamp_is_a_short_text_or_none(stamp: Any) -> None:
 def test_what_is_no_stamp_is_refused(stamp: Any) -> None:
     with pytest.raises(PluginBroken, match="`stamp` returned"):
         CheckedLog.of(Said(stamped=stamp), "t").stamp(WANTED.end)
+
+
+def test_the_id_of_the_table_by_now_is_text_or_none() -> None:
+    for given in (None, "x"):
+        assert KeyedLog.of(CheckedLog.of(Said(stamped=given), "t"), (), None).identify() == given
+    for wrong in cast("list[Any]", ["", 7, b"x"]):
+        with pytest.raises(PluginBroken, match="`identify` returned"):
+            CheckedLog.of(Said(stamped=wrong), "t").identify()
 
 
 @pytest.mark.parametrize(
