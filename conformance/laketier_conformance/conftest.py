@@ -23,6 +23,7 @@ from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import Interposed
+from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Opened, Table
 from laketier_conformance.stored import Stored
 from laketier_conformance.stores.found import Store, running, why_none
@@ -85,6 +86,18 @@ def lake(opened: Opened, folder: Path) -> Iterator[Lake]:
 def table(lake: Lake) -> Table:
     """An empty table of the usual schema."""
     return lake.create()
+
+
+@pytest.fixture
+def keyed(lake: Lake) -> Keyed:
+    """A table with a primary key. Epoch 0 put 1 and 2 into one file, and 3 into another."""
+
+    def make() -> Table:
+        keyed = Keyed.of(lake.create(primary_key=("id",)))
+        keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
+        return keyed.table
+
+    return Keyed(make)
 
 
 @pytest.fixture(scope="session")

@@ -86,3 +86,12 @@ class Keyed:
         """The other rows of the files that hold ``keys``, which a task that replaces these files stages again."""
         shared = {key for _, found in self.splits() if found & set(keys) for key in found.difference(keys)}
         return {key: name for key, name in self.rows.items() if key in shared}
+
+
+AFTER_1: Rows = {1: "A", 2: "b", 3: "c", 4: "d"}
+"""The rows of the fixture ``keyed`` after `epoch_1`."""
+
+
+def epoch_1(keyed: Keyed) -> WriteResult:
+    """The task of an epoch of the fixture ``keyed`` that changes 1 and brings 4."""
+    return keyed.staged({**keyed.beside(1), 1: "A", 4: "d"}, keyed.files(1))

@@ -231,7 +231,7 @@ RULES = (
         "upsert",
         "Replaced files leave, new files come and the watermark moves in one atomic step.",
         COMMITTER,
-        ("test_upsert.py",),
+        ("test_upsert.py", "test_upsert_keys.py", "test_upsert_races.py", "test_upsert_kills.py"),
     ),
     Rule(
         "pipelines",

@@ -45,6 +45,7 @@ def test_a_simple_format_is_small(folder: Path, most: int) -> None:
     ), ours
 
 
+UPSERTS = ["test_upsert.py", "test_upsert_keys.py", "test_upsert_kills.py", "test_upsert_races.py"]
 OFFERS = {"vortex": "vortex_lake.plugin", "sqlite": "sqlite_lake.plugin"}
 
 
@@ -53,7 +54,7 @@ OFFERS = {"vortex": "vortex_lake.plugin", "sqlite": "sqlite_lake.plugin"}
     [
         (
             "feather",
-            ["test_declaration.py", "test_rounds.py", "test_upsert.py"],
+            ["test_declaration.py", "test_rounds.py", *UPSERTS],
         ),
         # Without its engine, which only `make test-third-party` installs.
         ("vortex", ["test_declaration.py", "test_catalog.py::test_a_table_that_is_not_there"]),
@@ -97,7 +98,7 @@ FOLDING = {"offers": {"folding": "folding"}, "harnesses": {"folding": "laketier_
 
 def test_folding_keeps_the_rules_of_rounds(run_suite) -> None:  # type: ignore[no-untyped-def]
     """Nearly each commit of this variant also writes small files as one. The deep test has the whole suite."""
-    tests = ["test_rounds.py", "test_upsert.py", "test_races.py"]
+    tests = ["test_rounds.py", *UPSERTS, "test_races.py"]
 
     run = run_suite("folding", tests, **FOLDING)
     outcomes = {result["outcome"] for result in run.report["results"].values()}

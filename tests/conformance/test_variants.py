@@ -89,7 +89,7 @@ def test_a_format_may_call_some_of_its_refusals_another_incompatible_data(run_su
 
 def test_a_format_may_refuse_a_key_that_it_cannot_hold(run_suite) -> None:  # type: ignore[no-untyped-def]
     """And tell the others apart."""
-    test = "test_upsert.py::test_keys_that_are_alike[text]"
+    test = "test_upsert_keys.py::test_keys_that_are_alike[text]"
     run = run_suite("no-empty-keys", [test], offers={"no-empty-keys": "no_empty_keys"})
     assert run.outcome(test) == "passed", run.output
 

@@ -9,7 +9,7 @@ from feather_lake.plugin import Writer
 
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_upsert.py::test_keys_that_are_alike[text]"
+CAUGHT_BY = "test_upsert_keys.py::test_keys_that_are_alike[text]"
 SAYS = "the ids of rows whose keys are alike, and no two the same"
 
 

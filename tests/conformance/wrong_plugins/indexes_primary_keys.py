@@ -11,7 +11,7 @@ from feather_lake.plugin import Writer
 from laketier import spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_upsert.py::test_keys_that_no_index_holds"
+CAUGHT_BY = "test_upsert_keys.py::test_keys_that_no_index_holds"
 SAYS = "one of 4096 letters: a task stages it: expected no error, found StorageError"
 MOST = 2_000
 

@@ -9,7 +9,7 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_upsert.py::test_another_key_is_refused"
+CAUGHT_BY = "test_upsert_keys.py::test_another_key_is_refused"
 SAYS = "a table is created again with the primary key ('name',)"
 
 

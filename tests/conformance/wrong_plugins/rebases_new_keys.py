@@ -9,7 +9,7 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_upsert.py::test_of_two_pipelines_one_brings_a_new_key[new]"
+CAUGHT_BY = "test_upsert_races.py::test_of_two_pipelines_one_brings_a_new_key[new]"
 SAYS = "an upsert brings a key, against a state from before another pipeline brought it: expected Conflict"
 
 
