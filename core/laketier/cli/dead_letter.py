@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def list_(file: File, json: Json = False) -> None:
     """Show for each table the number of dead letters, the number of replayed ones, and the errors."""
     from laketier.dead_letters.records import DeadLetterState, summarize_dead_letters
-    from laketier.rounds.configured import list_configured_tables
+    from laketier.rounds.configured_logs import list_configured_tables
 
     seen = [(table.key, summarize_dead_letters(table.config)) for table in list_configured_tables(file)]
     found = [(name, each) for name, each in seen if each is not None]
@@ -74,7 +74,7 @@ def show(
 ) -> None:
     """Show dead letters: place, state, error, key and value. Bytes that are not UTF-8 are shown in hexadecimal."""
     from laketier.dead_letters.records import read_replays, scan_dead_letters
-    from laketier.rounds.configured import open_configured_table
+    from laketier.rounds.configured_logs import open_configured_table
 
     bucket, offset = (None, None) if where is None else _place(where)
     configured, log = open_configured_table(file, table)
@@ -115,7 +115,7 @@ def replay(
     """Decode dead letters with the table's present `read` settings, and append each decoded row once.
     Dead letters that still can't be decoded or stored stay as they are."""
     from laketier.dead_letters.replay import replay as replayed
-    from laketier.rounds.configured import open_configured_table
+    from laketier.rounds.configured_logs import open_configured_table
 
     configured, log = open_configured_table(file, table)
     try:

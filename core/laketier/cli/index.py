@@ -8,60 +8,34 @@ import typer
 from rich.filesize import decimal
 from rich.table import Table as RichTable
 
+from laketier.cli.index_builds import (
+    BuildOptions,
+    Parts,
+    Processes,
+    build_and_print,
+    most_parts,
+    parts_built_by,
+    takes_build,
+)
 from laketier.cli.index_policy import policy
 from laketier.cli.index_shown import index_document, index_progress, print_index, settings_of, upkeep_document
 from laketier.cli.lakes import MOST, Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
-from laketier.config.sizes import size_of
-from laketier.maintenance.index_builds import (
-    BuildParts,
-    IndexProgress,
-    build_here,
-    build_in_processes,
-    build_index,
-    default_processes,
-    find_index,
-    index_kind,
-    spec_of,
-)
+from laketier.maintenance.index_builds import default_processes, find_index, index_kind, spec_of
 from laketier.maintenance.index_policy import IndexPolicy
 from laketier.maintenance.index_upkeep import maintain_lake_indexes
 from laketier.maintenance.table_policies import INDEXES, policies_of_table
-from laketier.registry import Lake
-from laketier.spi import ConfigError, IndexMode, IndexResources, IndexSpec, LakeIndexer, TableInfo
+from laketier.spi import ConfigError, IndexMode, IndexSpec, LakeIndexer
 
 app = typer.Typer(help="Build and keep the indexes of tables, without Spark.", no_args_is_help=True)
 app.command(
     "policy", epilog="Example: [bold]laketier index policy db.papers text_idx --to max-segments=4 -c lake.yaml[/]"
 )(policy)
 
-_PARTS_PER_PROCESS = 4
-
-Processes = Annotated[
-    int | None,
-    typer.Option(
-        "--processes", min=1, max=MOST, help="Build parts in so many processes. 1: in this one. All cores by default."
-    ),
-]
-Parts = Annotated[
-    int | None, typer.Option("--parts", min=1, max=MOST, help="Cut the build into so many parts at most.")
-]
-Memory = Annotated[str | None, typer.Option("--memory", help="What a part may take of its process: 512MiB.")]
-PartitionSize = Annotated[
-    str | None, typer.Option("--partition-size", help="So much text becomes a partition of a full-text index: 256MiB.")
-]
-Spill = Annotated[str | None, typer.Option("--spill", help="A folder for what processes write out and read again.")]
-MaxSegments = Annotated[
-    int | None,
-    typer.Option("--max-segments", min=1, max=MOST, help="Merge the index where a query would have to ask more."),
-]
-Resume = Annotated[
-    bool, typer.Option("--resume/--no-resume", help="Use the parts that a build which was killed had finished.")
-]
-
 
 @app.command(epilog="Example: [bold]laketier index create db.papers text inverted -c lake.yaml[/]")
 @takes_lake
+@takes_build
 def create(
     options: LakeOptions,
     column: Annotated[str, typer.Argument(help="The column.")],
@@ -72,43 +46,28 @@ def create(
         list[str] | None, typer.Option("--option", "-o", help="A setting of the kind: NAME=VALUE. May be repeated.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of the index of that name.")] = False,
-    processes: Processes = None,
-    parts: Parts = None,
-    memory: Memory = None,
-    partition_size: PartitionSize = None,
-    spill: Spill = None,
-    max_segments: MaxSegments = None,
-    resume: Resume = True,
+    build: BuildOptions,
     json: Json = False,
 ) -> None:
     """Build an index, and publish it in one commit."""
     spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), settings_of(option))
-    lake, info = options.opened()
     mode = IndexMode.REPLACE if replace else IndexMode.CREATE
-    limits = _resources(memory, partition_size, spill)
-    _build(lake, info, spec, mode, processes, parts, limits, max_segments, resume=resume, json=json)
+    build_and_print(_indexer(options), spec, mode, build, json=json)
 
 
 @app.command(epilog="Example: [bold]laketier index append db.papers text_idx -c lake.yaml[/]")
 @takes_lake
+@takes_build
 def append(
     options: LakeOptions,
     name: Annotated[str, typer.Argument(help="The index.")],
     *,
-    processes: Processes = None,
-    parts: Parts = None,
-    memory: Memory = None,
-    partition_size: PartitionSize = None,
-    spill: Spill = None,
-    max_segments: MaxSegments = None,
-    resume: Resume = True,
+    build: BuildOptions,
     json: Json = False,
 ) -> None:
     """Index the rows that an index lacks, with its own settings."""
-    lake, info = options.opened()
-    spec = spec_of(find_index(lake.indexer(info), name))
-    limits = _resources(memory, partition_size, spill)
-    _build(lake, info, spec, IndexMode.APPEND, processes, parts, limits, max_segments, resume=resume, json=json)
+    indexer = _indexer(options)
+    build_and_print(indexer, spec_of(find_index(indexer, name)), IndexMode.APPEND, build, json=json)
 
 
 @app.command(epilog="Example: [bold]laketier index optimize db.papers text_idx -c lake.yaml --max-segments 4[/]")
@@ -149,8 +108,8 @@ def optimize(
         policies = [IndexPolicy(spec_of(each), 1, None, max_segments, max_deleted) for each in found]
     several = processes or default_processes()
     with index_progress() as told:
-        most = parts or several * _PARTS_PER_PROCESS
-        done = maintain_lake_indexes(lake, policies, build=_builder(several), max_parts=most, told=told)
+        most = most_parts(several, parts)
+        done = maintain_lake_indexes(lake, policies, build=parts_built_by(several), max_parts=most, told=told)
     if json:
         print_json({"indexes": [upkeep_document(each) for each in done]})
     for each in done:
@@ -214,61 +173,6 @@ def drop(
         print_json({"dropped": name})
     else:
         say(f"dropped {name}")
-
-
-def _build(
-    lake: Lake,
-    info: TableInfo,
-    spec: IndexSpec,
-    mode: IndexMode,
-    processes: int | None,
-    parts: int | None,
-    limits: IndexResources,
-    max_segments: int | None,
-    *,
-    resume: bool,
-    json: bool,
-) -> None:
-    several = processes or default_processes()
-    memory: list[int] = []
-    taken: list[int] = []
-    kept = 0
-    with index_progress() as told:
-
-        def also_kept(done: IndexProgress) -> None:
-            nonlocal kept
-            told(done)
-            memory.extend(done.memory[-1:])
-            taken.extend(done.taken[-1:])
-            kept = max(kept, done.parts_kept)
-
-        built = build_index(
-            lake.indexer(info),
-            spec,
-            mode,
-            max_parts=parts or several * _PARTS_PER_PROCESS,
-            build=_builder(several),
-            told=also_kept,
-            resume=resume,
-            resources=limits,
-            max_segments=max_segments,
-        )
-    print_index(built, json=json, peak_memory_of_parts=memory, memory_taken_by_parts=taken, parts_kept=kept)
-
-
-def _resources(memory: str | None, partition_size: str | None, spill: str | None) -> IndexResources:
-    return IndexResources(None, _size("--memory", memory), _size("--partition-size", partition_size), spill)
-
-
-def _size(option: str, text: str | None) -> int | None:
-    try:
-        return None if text is None else size_of(text)
-    except ValueError as error:
-        raise ConfigError(f"{option} {text!r} is no size", fix=f"{str(error).capitalize()}.") from error
-
-
-def _builder(processes: int) -> BuildParts:
-    return build_here if processes == 1 else build_in_processes(processes)
 
 
 def _indexer(options: LakeOptions) -> LakeIndexer:

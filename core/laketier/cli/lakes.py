@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from laketier.cli.option_groups import spread
 from laketier.config.origins import gathered
 from laketier.registry import Lake, complete_commands, configure, open_lake
 from laketier.spi import ConfigError, LaketierError, TableInfo
@@ -100,30 +100,15 @@ def takes_lake(command: Callable[..., None]) -> Callable[..., None]:
         def status(options: LakeOptions, json: Json = False) -> None:
             lake, info = options.opened()
 
-    To typer it has the fields of `LakeOptions` in that parameter's place, as options of its own. A parameter that comes
-    after one with a default needs a ``*`` before them, as in any function. Raises `TypeError` where no parameter, or
-    more than one, has that type.
+    The rest is as `spread` says. An error names its ways out with this table and these options.
     """
-    # typer takes annotations as the signature has them, and their names mean something only in the command's module.
-    signature = inspect.signature(command, eval_str=True)
-    taking = [name for name, parameter in signature.parameters.items() if parameter.annotation is LakeOptions]
-    if len(taking) != 1:
-        raise TypeError(f"{command.__qualname__} needs one parameter of type LakeOptions, and has {len(taking)}")
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in signature.parameters.items():
-        spread = inspect.signature(LakeOptions, eval_str=True).parameters.values() if name in taking else [parameter]
-        # typer calls by name, and only so may a required option stand behind the table, which has a default.
-        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in spread]
 
     @functools.wraps(command)
-    def with_options(**given: Any) -> None:
-        options = LakeOptions(**{field.name: given.pop(field.name) for field in fields(LakeOptions)})
+    def completing(**given: Any) -> None:
         try:
-            command(**given, **{taking[0]: options})
+            command(**given)
         except LaketierError as error:
-            options.complete(error)
+            next(each for each in given.values() if isinstance(each, LakeOptions)).complete(error)
             raise
 
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    with_options.__dict__["__signature__"] = signature.replace(parameters=parameters)
-    return with_options
+    return spread(completing, LakeOptions)

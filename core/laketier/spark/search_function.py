@@ -113,21 +113,36 @@ _EXPLAINED = StructType(
 """One row for each index that was used; without one, a row whose ``index`` is null."""
 
 
+def _analyzing(config: LakeConfig, columns: StructType | None = None) -> Any:
+    """The method that Spark calls to analyse a call, before there is a row. Both functions take the same arguments.
+    ``columns``: those of the rows that the function gives; by default those of the table and of the score."""
+
+    def analyze(
+        table: AnalyzeArgument,
+        query: AnalyzeArgument,
+        k: AnalyzeArgument | None = None,
+        filter: AnalyzeArgument | None = None,
+        words: AnalyzeArgument | None = None,
+    ) -> AnalyzeResult:
+        named = _constant(table, "table")
+        lake = _lake(config, named)
+        opened = lake.searcher(lake.load_table()).at()
+        filters = _filters(filter, opened.schema)
+        if words is not None and type(words.value) is not bool:
+            raise ConfigError("words is neither true nor false", where=NAME, fix=f"Call it as {_WORDED}.")
+        typed = words is not None and bool(words.value)
+        asked = _request("any" if query.value is None else query.value, _rows(k), filters, words=typed)
+        given = spark_schema(asked.projected(opened.schema, where=named)) if columns is None else columns
+        return _Analysed.of(given, opened, asked)
+
+    return staticmethod(analyze)
+
+
 def _handler(config: LakeConfig) -> type:
     """The class that Spark asks. It holds the configuration by value, as its processes have no other way to it."""
 
     class Search:
-        @staticmethod
-        def analyze(
-            table: AnalyzeArgument,
-            query: AnalyzeArgument,
-            k: AnalyzeArgument | None = None,
-            filter: AnalyzeArgument | None = None,
-            words: AnalyzeArgument | None = None,
-        ) -> AnalyzeResult:
-            opened, asked = _analysed(config, table, query, k, filter, words)
-            schema = asked.projected(opened.schema, where=_constant(table, "table"))
-            return _Analysed.of(spark_schema(schema), opened, asked)
+        analyze = _analyzing(config)
 
         def __init__(self, analysed: _Analysed) -> None:
             self._schema = analysed.schema
@@ -149,16 +164,7 @@ def _explaining(config: LakeConfig) -> type:
     """As `_handler`, for the function that tells how."""
 
     class Explain:
-        @staticmethod
-        def analyze(
-            table: AnalyzeArgument,
-            query: AnalyzeArgument,
-            k: AnalyzeArgument | None = None,
-            filter: AnalyzeArgument | None = None,
-            words: AnalyzeArgument | None = None,
-        ) -> AnalyzeResult:
-            opened, asked = _analysed(config, table, query, k, filter, words)
-            return _Analysed.of(_EXPLAINED, opened, asked)
+        analyze = _analyzing(config, _EXPLAINED)
 
         def __init__(self, analysed: _Analysed) -> None:
             self._asking = _Asking(config, analysed)
@@ -207,23 +213,6 @@ class _Asking:
             self._opened = self._searcher.at_again(*self._snapshot)
         assert self._searcher is not None
         return self._searcher.search_opened(self._opened, request)
-
-
-def _analysed(
-    config: LakeConfig,
-    table: AnalyzeArgument,
-    query: AnalyzeArgument,
-    k: AnalyzeArgument | None,
-    filter: AnalyzeArgument | None,
-    words: AnalyzeArgument | None,
-) -> tuple[SearchSnapshot, SearchRequest]:
-    lake = _lake(config, _constant(table, "table"))
-    opened = lake.searcher(lake.load_table()).at()
-    filters = _filters(filter, opened.schema)
-    if words is not None and type(words.value) is not bool:
-        raise ConfigError("words is neither true nor false", where=NAME, fix=f"Call it as {_WORDED}.")
-    typed = words is not None and bool(words.value)
-    return opened, _request("any" if query.value is None else query.value, _rows(k), filters, words=typed)
 
 
 def _filters(argument: AnalyzeArgument | None, schema: pa.Schema) -> tuple[Predicate, ...]:
