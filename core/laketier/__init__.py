@@ -110,9 +110,9 @@ def read_union(
     """
     import pyarrow
 
-    from laketier.rounds.configured import look_again, open_with_source
+    from laketier.rounds.configured_logs import look_again, open_with_source
     from laketier.spi import ScanRequest
-    from laketier.union_read.scan import union_batches
+    from laketier.union_read.planning import union_batches
 
     configured, log, source = open_with_source(service, table)
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters), limit=limit)

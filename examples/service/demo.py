@@ -32,10 +32,10 @@ from rich.table import Table
 
 from laketier.cli.demo.verify import count_with
 from laketier.registry import open_lake
-from laketier.rounds.configured import open_configured_table
+from laketier.rounds.configured_logs import open_configured_table
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, TableStatus
-from laketier.union_read.scan import plan_union
+from laketier.union_read.planning import plan_union
 from laketier_kafka.mock_broker import KafkaBroker
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")

@@ -20,7 +20,7 @@ from laketier.rounds import LogRound
 from laketier.rounds.log_task import run_log_task
 from laketier.spi import LaketierError, ScanRequest, TableLog, WriteMode
 from laketier.tables.scan import scan
-from laketier.union_read.scan import union_batches
+from laketier.union_read.planning import union_batches
 from laketier_verification.lakes import append, ids, rows_of
 from laketier_verification.lines import LinesTable
 

@@ -11,7 +11,7 @@ from depth import sizes
 from laketier.registry import load_format
 from laketier.spi import Feature, LogOffsets, support_of
 from laketier.union_read import merge_read
-from laketier.union_read import scan as union_read
+from laketier.union_read import planning as union_read
 from laketier_verification.faults import union
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")

@@ -22,7 +22,7 @@ from laketier.spi import (
     BucketSpec,
     StorageError,
 )
-from laketier.union_read.scan import union_batches
+from laketier.union_read.planning import union_batches
 from laketier_verification.lakes import OURS, lake_at, read_all
 
 pytestmark = pytest.mark.skipif("FLUSS_LIBS" not in os.environ, reason="FLUSS_LIBS names no folder with Fluss's jars")

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_logs import produce
 from laketier.rounds import LogRound, LogTask, run_log_task
-from laketier.rounds.configured import open_configured_table
+from laketier.rounds.configured_logs import open_configured_table
 from laketier.rounds.log_engine import TaskDied
 from laketier.spark import read_union
 from laketier.spark.log_engine import SparkLogEngine

@@ -11,14 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from laketier.config.service import Service
 from laketier.kit.library_errors import as_told
 from laketier.registry import OpenSource
-from laketier.rounds.configured import (
-    ConfiguredTable,
-    close_when_unused,
-    configured_tables,
-    look_again,
-    open_log,
-    open_sources,
-)
+from laketier.rounds.configured import ConfiguredTable, configured_tables
+from laketier.rounds.configured_logs import close_when_unused, look_again, open_log, open_sources
 from laketier.service.listing import Listed, list_all
 from laketier.service.state import Registration, StateError, StateStore
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog

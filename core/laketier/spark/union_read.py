@@ -73,9 +73,9 @@ class UnionOptions:
 
     def plan(self, request: ScanRequest | None = None, *, is_looked_at_again: bool = False) -> UnionScan:
         """Plan on the driver. ``is_looked_at_again``: where the plan is read. Raises as
-        `laketier.union_read.scan.plan_union`."""
-        from laketier.rounds.configured import open_configured_table
-        from laketier.union_read.scan import plan_union
+        `laketier.union_read.planning.plan_union`."""
+        from laketier.rounds.configured_logs import open_configured_table
+        from laketier.union_read.planning import plan_union
 
         table, log = open_configured_table(self.service, self.table)
         return plan_union(

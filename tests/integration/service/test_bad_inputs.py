@@ -22,7 +22,7 @@ from kafka_logs import produce
 from laketier.cli import app as cli
 from laketier.cli.serve import TRY_LATER, serve
 from laketier.config.service import load_service
-from laketier.rounds.configured import open_configured_table
+from laketier.rounds.configured_logs import open_configured_table
 from laketier.service.state import StateStore
 from laketier.spi import ConfigError, LaketierError, PluginNotFound, StorageError, TableNotFound
 from laketier_kafka.mock_broker import KafkaBroker
@@ -260,7 +260,7 @@ def test_a_topic_that_is_gone(broker: KafkaBroker, tmp_path: Path, capsys: pytes
         capsys=capsys,
     )
     _, log = open_configured_table(file, "src.events")
-    from laketier.rounds.configured import list_configured_tables, open_log, open_sources
+    from laketier.rounds.configured_logs import list_configured_tables, open_log, open_sources
 
     (table,) = [each for each in list_configured_tables(file) if each.name == "events"]
     from dataclasses import replace

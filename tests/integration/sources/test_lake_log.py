@@ -38,7 +38,7 @@ from laketier.spi import (
     unsupported,
 )
 from laketier.tiering import RoundOutcome, failpoints
-from laketier.union_read.scan import plan_union, union_batches
+from laketier.union_read.planning import plan_union, union_batches
 from laketier_verification.lakes import SCHEMA, append, ids, lake_at, rows_of
 
 FORMATS = ["delta", "iceberg", "lance", "localfile"]

@@ -29,7 +29,7 @@ from laketier.spi import (
     TableLog,
 )
 from laketier.tiering import RoundOutcome, failpoints
-from laketier.union_read.scan import union_batches
+from laketier.union_read.planning import union_batches
 from laketier_verification.lakes import SCHEMA, lake_at, read_all
 
 FEED = {"delta.enableChangeDataFeed": "true"}

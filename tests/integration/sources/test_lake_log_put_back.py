@@ -25,7 +25,7 @@ from laketier.spi import (
     TableChanged,
 )
 from laketier.tiering import pipelines
-from laketier.union_read.scan import union_batches
+from laketier.union_read.planning import union_batches
 from laketier_iceberg.catalog import load
 from laketier_verification.lakes import ids, lake_at
 

@@ -25,7 +25,7 @@ from laketier.rounds.log_task import run_log_task
 from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spi import Feature, ScanRequest, TableLog, support_of
 from laketier.tables import open_source
-from laketier.union_read.scan import plan_union
+from laketier.union_read.planning import plan_union
 from laketier_verification.lakes import append, lake_at, rows_of
 from laketier_verification.lines import LinesTable
 from table_loads import Loads, counted_loads

@@ -34,9 +34,9 @@ from laketier.spi import (
     TableLog,
     support_of,
 )
-from laketier.union_read import scan as union_module
+from laketier.union_read import planning as union_module
 from laketier.union_read.merge_read import MergeSplit
-from laketier.union_read.scan import plan_union, union_batches
+from laketier.union_read.planning import plan_union, union_batches
 from laketier_verification.lines import LinesTable
 
 

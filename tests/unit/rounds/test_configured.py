@@ -11,17 +11,8 @@ import pytest
 from laketier.config.service import parse_service
 from laketier.registry import open_log_source
 from laketier.rounds import LogRoundSettings, OnBadRecordPolicy, OnExpired, configured
-from laketier.rounds.configured import (
-    ConfiguredTable,
-    configured_tables,
-    excludes_all,
-    list_configured_tables,
-    open_configured_table,
-    open_log,
-    open_sources,
-    rule_problems,
-    unmatched,
-)
+from laketier.rounds.configured import ConfiguredTable, configured_tables, excludes_all, rule_problems, unmatched
+from laketier.rounds.configured_logs import list_configured_tables, open_configured_table, open_log, open_sources
 from laketier.rounds.keyed import KeyedLog
 from laketier.spi import ConfigError, PluginNotFound
 from laketier_verification.lines import LinesTable

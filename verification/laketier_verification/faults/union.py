@@ -30,7 +30,7 @@ from laketier.registry import configure, load_format, open_log_source
 from laketier.rounds import LogRound
 from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import BucketSpec, Feature, OffsetsExpired, ScanRequest, TableLog, support_of
-from laketier.union_read.scan import plan_union
+from laketier.union_read.planning import plan_union
 from laketier_verification.faults.asking import Answers, Process, serve
 from laketier_verification.faults.foreign_read import NAMES
 from laketier_verification.faults.housekeeping import foreigner_for
