@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "docs" / "proof" / "conformance"
 THIRD_PARTY = REPORTS / "third-party"
 WRONG = ROOT / "tests" / "conformance" / "wrong_plugins"
-WRONG_SOURCES = tuple(ROOT / "tests" / "support" / name for name in ("altered_notes.py", "altered_polls.py"))
+WRONG_SOURCES = tuple(
+    ROOT / "tests" / "support" / name for name in ("altered_notes.py", "altered_polls.py", "altered_pages.py")
+)
 _NO_LIBRARY = ("python", "system", "laketier", "pyarrow", "pytest")
 
 

@@ -50,6 +50,7 @@ class FilesHarness(SourceHarness):
         "compact": "a file is there as a whole, or gone",
         "leave_gap": "each file has one offset, which is never given again",
         "rename_column": "a landing zone keeps no former names",
+        "update_rows": "a file that is written anew is another one, see `replace_input`",
         "secret_options": "a landing zone in a folder needs no password",
     }
 
@@ -126,6 +127,15 @@ class FilesHarness(SourceHarness):
         self.land(name, self.encode(rows))
         return rows
 
+    def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
+        rows = [{**row_of(number), "text": text} for number, text in enumerate(texts, 2_000_000)]
+        self.land(name, self.encode(rows))
+        return rows
+
+    def make_many(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.make_table(name)
+
     def append_many(self, name: str, count: int) -> None:
         for first in range(0, count, 100_000):
             self.append(name, range(first, min(first + 100_000, count)))
@@ -184,6 +194,8 @@ class LakeHarness(SourceHarness):
         "replace_input": "a data file of a lake table is never written again",
         "endpoint": "a lake in a folder has no address",
         "compact": "the log of a lake table keeps what its commits appended",
+        "update_rows": "the log of a lake table is of commits that append, or of changes",
+        "make_many": "tables are listed by their format",
         "secret_options": "a lake in a folder needs no password",
     }
 
@@ -221,6 +233,11 @@ class LakeHarness(SourceHarness):
 
     def append_equal(self, name: str) -> Sequence[Row]:
         rows = [row_of(1_000_000)] * 2
+        self.lake.table(self.listed(name)).publish_arrow([pa.RecordBatch.from_pylist(rows, schema=SCHEMA)])
+        return rows
+
+    def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
+        rows = [{**row_of(number), "text": text} for number, text in enumerate(texts, 2_000_000)]
         self.lake.table(self.listed(name)).publish_arrow([pa.RecordBatch.from_pylist(rows, schema=SCHEMA)])
         return rows
 

@@ -96,6 +96,10 @@ class SourceHarness(ABC):
         long text, moments far away. Return them as a reader must see them."""
         raise NotImplementedError
 
+    def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
+        """Append a row for each text, which has it in a column of text. Return them as a reader must see them."""
+        raise NotImplementedError
+
     def append_open(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
         """Append rows in a transaction that stays open, while `append` appends others. Return what commits it, and then
         returns its rows."""
@@ -103,6 +107,15 @@ class SourceHarness(ABC):
 
     def append_many(self, name: str, count: int) -> None:
         """Append so many rows quickly."""
+        raise NotImplementedError
+
+    def make_many(self, names: Sequence[str]) -> None:
+        """Make empty tables of these names quickly: there are more than a page of a listing has."""
+        raise NotImplementedError
+
+    def update_rows(self, name: str) -> None:
+        """Change rows that are there, as an UPDATE does, and append none. Where the user names the column by which
+        `TableLog.stamp` knows a row, change others."""
         raise NotImplementedError
 
     def add_bucket(self, name: str) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pytest
 
-from laketier.spi import BadRecord, FeatureNotSupported, IncompatibleData, LaketierError, LogSplit, fail_on_bad_record
+from laketier.spi import BadRecord, FeatureNotSupported, IncompatibleData, LaketierError, fail_on_bad_record
 from laketier_conformance.expect import expect, refused
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import Read, between, carried, expect_ms, read_range, whole
+from laketier_source_conformance.records import NOT_STORABLE, identity, records_of_all, storable
 from laketier_source_conformance.system import CannotBe, Table, text_of
 
 DECODE, STORABLE = "the replay of dead letters", "telling the records of rows"
-_WHY = "the lake can't store this row"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_record_that_still_is_none_is_told_again(table: Table) -> None:
     again: list[BadRecord] = []
     rows = Read(list(log.decode(bad, on_bad_record=again.append))).rows
     expect(rows, [], "bad records are decoded again, and nothing was mended")
-    expect(sorted(map(_identity, again)), sorted(map(_identity, bad)), "the bad records that `decode` tells")
+    expect(sorted(map(identity, again)), sorted(map(identity, bad)), "the bad records that `decode` tells")
     with_value = [each for each in bad if each.value is not None]
     if with_value:
         with refused(IncompatibleData, "bad records are decoded, and nobody takes those that still are none"):
@@ -147,7 +147,7 @@ def test_a_record_that_still_is_none_is_told_again(table: Table) -> None:
 def test_decode_gives_the_rows_that_a_read_gives(table: Table) -> None:
     table.append(6)
     log = table.log()
-    records = _records_of_all(table)
+    records = records_of_all(table)
     told: list[BadRecord] = []
     rows = Read(list(log.decode(records, on_bad_record=told.append))).rows
     if any(each.value is None for each in records):
@@ -163,19 +163,30 @@ def test_decode_gives_the_rows_that_a_read_gives(table: Table) -> None:
 
 
 @pytest.mark.may_refuse(DECODE, STORABLE)
+def test_records_that_are_equal_are_each_decoded(table: Table) -> None:
+    table.append(1)
+    table.rows += [dict(row) for row in table.ask("append_equal")]
+    records = records_of_all(table)
+    if any(each.value is None for each in records):
+        return
+    rows = Read(list(table.log().decode(records, on_bad_record=fail_on_bad_record))).rows
+    table.expect_rows(rows, "the records of a log are decoded, two of which are equal")
+
+
+@pytest.mark.may_refuse(DECODE, STORABLE)
 def test_decode_accounts_for_each_record(table: Table) -> None:
     """Rows and records that are none, mixed."""
     table.append(2)
     table.ask("append_bad")
     table.append(2)
     bad = read_range(table.log()).bad
-    records = _records_of_all(table)
+    records = records_of_all(table)
     if any(each.value is None for each in [*records, *bad]):
         return
     mixed = [records[0], *bad, *records[1:]]
     told: list[BadRecord] = []
     rows = Read(list(table.log().decode(mixed, on_bad_record=told.append))).rows
-    expect(sorted(map(_identity, told)), sorted(map(_identity, bad)), "of rows and bad records, those that are told")
+    expect(sorted(map(identity, told)), sorted(map(identity, bad)), "of rows and bad records, those that are told")
     table.expect_rows(rows, "of rows and bad records, the rows")
 
 
@@ -188,7 +199,7 @@ def test_rows_that_can_be_stored_are_read_as_ever(table: Table) -> None:
         table.append(5)
     log = table.log()
     splits = list(log.plan(whole(log.bounds())))
-    found = _storable(table, splits, set())
+    found = storable(table, splits, set())
     table.expect_rows(found.rows, "a split is read, and the lake can store each row")
     expect(found.bad, [], "the records that are told where the lake can store each row")
 
@@ -202,12 +213,12 @@ def test_rows_that_can_not_be_stored_are_left_out_and_told(table: Table, which: 
     kept = [row for at, row in enumerate(table.rows) if at not in set(which)]
     log = table.log()
     splits = list(log.plan(whole(log.bounds())))
-    found = _storable(table, splits, {text_of(row) for row in refused_rows})
+    found = storable(table, splits, {text_of(row) for row in refused_rows})
     table.expect_rows(found.rows, "a split is read without the rows that the lake can't store", kept)
     expect(len(found.bad), len(refused_rows), "each record of a row that the lake can't store is told once")
     for each in found.bad:
         said = f"a record of a row that the lake can't store says why: found {each.error!r}"
-        assert _WHY in each.error, said
+        assert NOT_STORABLE in each.error, said
     told: list[BadRecord] = []
     if all(each.value is not None for each in found.bad):
         try:
@@ -229,7 +240,7 @@ def test_a_record_of_several_rows_is_left_out_whole(table: Table) -> None:
     log = table.log()
     table.expect_rows(read_range(log).rows, "a log is read that has a record of three rows")
     splits = list(log.plan(whole(log.bounds())))
-    found = _storable(table, splits, {text_of(rows[1])})
+    found = storable(table, splits, {text_of(rows[1])})
     kept = [row for row in table.rows if row not in rows]
     table.expect_rows(found.rows, "the rows beside a record of three, one of which the lake can't store", kept)
     expect(len(found.bad), 1, "the records that are told, where the lake can't store a row of one")
@@ -247,11 +258,11 @@ def test_bad_records_are_told_beside_rows_that_can_not_be_stored(table: Table) -
     log = table.log()
     bad = read_range(log).bad
     splits = list(log.plan(whole(log.bounds())))
-    found = _storable(table, splits, {text_of(table.rows[1]), text_of(table.rows[4])})
+    found = storable(table, splits, {text_of(table.rows[1]), text_of(table.rows[4])})
     kept = [row for at, row in enumerate(table.rows) if at not in (1, 4)]
     table.expect_rows(found.rows, "rows between a bad record and those that the lake can't store", kept)
     expect(len(found.bad), 3, "the records that are told: a bad one, and two of rows")
-    missing = [each for each in map(_identity, bad) if each not in map(_identity, found.bad)]
+    missing = [each for each in map(identity, bad) if each not in map(identity, found.bad)]
     expect(missing, [], "the bad records that are not told beside rows which the lake can't store")
 
 
@@ -274,27 +285,3 @@ def test_who_asks_for_storable_rows_gets_all_columns(table: Table) -> None:
 
 class _Stopped(LaketierError):
     """Raised by the test."""
-
-
-def _storable(table: Table, splits: list[LogSplit], refused_rows: set[str]) -> Read:
-    """Read as after a writer refused these rows."""
-    log, found = table.log(), Read()
-
-    def unstorable(batch: pa.RecordBatch) -> Mapping[int, str]:
-        return {at: _WHY for at, row in enumerate(batch.to_pylist()) if text_of(row) in refused_rows}
-
-    for split in splits:
-        found.batches += log.read_storable(split, unstorable, on_bad_record=found.bad.append)
-    return found
-
-
-def _records_of_all(table: Table) -> list[BadRecord]:
-    """The records of all rows of a table, as `read_storable` tells them."""
-    log = table.log()
-    bad = {_identity(each) for each in read_range(log).bad}
-    found = _storable(table, list(log.plan(whole(log.bounds()))), {text_of(row) for row in table.rows})
-    return [each for each in found.bad if _identity(each) not in bad]
-
-
-def _identity(record: BadRecord) -> tuple[str, int, bytes, bytes]:
-    return record.bucket, record.offset, record.key or b"", record.value or b""

@@ -39,7 +39,9 @@ def test_a_stamp_stays_as_the_log_grows(table: Table) -> None:
     assert other != first, f"two positions of a log have the same stamp: {first!r}"
 
 
-@pytest.mark.parametrize("what", ["compact", "expire", "expire_all", "rename_column", "add_bucket", "leave_gap"])
+@pytest.mark.parametrize(
+    "what", ["compact", "expire", "expire_all", "rename_column", "add_bucket", "leave_gap", "update_rows"]
+)
 def test_a_stamp_tells_no_other_history_where_there_is_none(table: Table, what: str) -> None:
     """Another stamp, or an error, stops a table for good: so what is not known any more has none."""
     positions = []

@@ -268,6 +268,23 @@ def test_a_range_beyond_the_log_is_refused(table: Table) -> None:
     )
 
 
+def test_a_bucket_that_is_not_there_is_refused(table: Table) -> None:
+    """As one that was dropped, with rows that a round was about to read."""
+    table.append(4)
+    log = table.log()
+    ends = latest(log.bounds())
+    names = [int(name) for name in ends if name.isdecimal()]
+    gone = str(max(names) + 1) if names else f"{max(ends)}x"
+    try:
+        found = read_range(log, between({gone: 0}, {gone: 3})).rows
+    except (LaketierError, OSError):
+        return
+    raise AssertionError(
+        f"a range of bucket {gone!r} is planned and read, of a log that has {sorted(ends)} alone: expected an error, "
+        f"found {len(found)} rows, and the rows of a bucket that is gone would be lost in silence"
+    )
+
+
 def test_bounds_have_buckets_without_rows(table: Table) -> None:
     table.append(3)
     before = set(table.log().bounds())

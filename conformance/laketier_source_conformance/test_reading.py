@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -12,6 +13,51 @@ from laketier.spi import LogSplit, TableLog
 from laketier_conformance.expect import expect
 from laketier_source_conformance.reads import Read, by_turns, carried, read_range, read_splits, whole
 from laketier_source_conformance.system import Table, text_of
+
+_TEXTS = (
+    *("NULL", "null", "None", "NaN", "nan", "N/A", "NA", "\\N", "true", "1", "1.0", "1e5", "-0", "0x10", "2026-11-29"),
+    *(
+        " blanks around ",
+        "\ttab\t",
+        "\u00a0no-break\u00a0",
+        "\u3000wide\u3000",
+        "lf\n",
+        "crlf\r\n",
+        "cr\r",
+        "\n\n",
+        "\r\n",
+    ),
+    *("\u0085next line", "\u2028line\u2029paragraph", "\x0bvertical\x0cfeed", "\x1funit", "\x7f", "\x1a"),
+    *(
+        "\ufeffa mark",
+        "\u00e9",
+        "e\u0301",
+        "\u212b",
+        "\ufb01",
+        "\u0130\u0131\u00df\u1e9e",
+        "\U0001f600",
+        "\u200b",
+        "\u202eright\u202c",
+    ),
+    *(
+        "a,b;c|d",
+        '"quoted"',
+        "it's",
+        '""',
+        "back\\slash",
+        "\\n",
+        "\\u0041",
+        "\\",
+        "%41",
+        "&amp;",
+        "<b>",
+        "{}",
+        "[1]",
+        "${x}",
+    ),
+    "long" * 20_000,
+)
+"""Each of them is something else to some reader."""
 
 
 def test_batches_have_the_columns_and_types_of_the_table(table: Table) -> None:
@@ -136,6 +182,23 @@ def test_values_at_the_limits_of_their_types(table: Table) -> None:
     found = read_range(table.log())
     expect([each.error for each in found.bad], [], "values at the limits of their types are read: bad records")
     table.expect_rows(found.rows, "values at the limits of their types are read")
+
+
+def test_texts_are_read_as_they_were_written(table: Table) -> None:
+    """As they were written: whatever a parser, a terminal or a library of text would make of them."""
+    table.append(1)
+    rows = [dict(row) for row in table.ask("append_texts", _TEXTS)]
+    table.rows += rows
+    log = table.log()
+    found = read_range(log)
+    expect([each.error for each in found.bad], [], "texts of all kinds are read: bad records")
+    read = Counter(map(text_of, found.rows))
+    missing = [text for text in map(text_of, rows) if not read[text]]
+    assert not missing, (
+        f"texts are read as they were written: {len(missing)} rows of {len(rows)} came otherwise, the first of them is "
+        f"{missing[0]:.200}"
+    )
+    table.expect_rows(found.rows, "texts are read as they were written")
 
 
 @pytest.mark.parametrize("count", [1, 2, 1000])

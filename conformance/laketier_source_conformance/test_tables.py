@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from laketier.spi import ConfigError, TableNotFound
@@ -18,6 +20,17 @@ def test_tables_are_listed(system: System) -> None:
     expect(found, sorted(found), "`list_tables` gives names in order")
     expect(len(set(found)), len(found), "`list_tables` gives each name once")
     assert set(made) <= set(found), f"`list_tables` leaves out a table: expected {made}, found {found}"
+
+
+def test_tables_of_names_alike_are_each_listed(system: System) -> None:
+    """A listing that goes on behind a name has to compare names as its system does."""
+    made: list[str] = []
+    for name in (*_ALIKE, "Z", "a", "B1", "b0"):
+        with suppress(ValueError):
+            made.append(system.table(name).listed)
+    found = system.source().list_tables()
+    expect([name for name in sorted(made) if name not in found], [], "of names alike, those that are not listed")
+    expect(found, sorted(found), "`list_tables` gives names in order")
 
 
 def test_each_listed_table_opens(system: System) -> None:
@@ -66,6 +79,15 @@ def test_a_table_is_the_same_whoever_opens_it(table: Table) -> None:
     expect(after.table_id, before.table_id, "`table_id` after rows were appended")
     expect(after.schema, before.schema, "the columns of a table after rows were appended")
     expect(after, before, "`TableLog.table` after rows were appended")
+
+
+@pytest.mark.parametrize("what", ["add_bucket", "compact", "expire", "rename_column", "leave_gap", "update_rows"])
+def test_a_table_stays_the_same_whatever_becomes_of_its_rows(table: Table, what: str) -> None:
+    """A table of another identity counts as one that was dropped and made again."""
+    table.append(12)
+    before = table.log().table.table_id
+    table.ask(what)
+    expect(table.log().table.table_id, before, f"`table_id` of a table after `{what}` of the harness")
 
 
 def test_rows_have_the_columns_of_the_table(table: Table) -> None:

@@ -60,6 +60,17 @@ class PolledHarness(SourceHarness):
     def append_limits(self, name: str) -> Sequence[Row]:
         return self._insert(name, [("", 1.7976931348623157e308), ("ü\u2028\n" * 5000, 5e-324), (None, None)])
 
+    def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
+        return self._insert(name, [(text, 0.5) for text in texts])
+
+    def make_many(self, names: Sequence[str]) -> None:
+        with closing(sqlite3.connect(self.file)) as db, db:
+            for name in names:
+                db.execute(f'CREATE TABLE "{name}" (id INTEGER PRIMARY KEY AUTOINCREMENT)')
+
+    def update_rows(self, name: str) -> None:
+        self.run(f'UPDATE "{name}" SET score = -1')
+
     def append_many(self, name: str, count: int) -> None:
         with closing(sqlite3.connect(self.file)) as db, db:
             db.executemany(f'INSERT INTO "{name}" (score) VALUES (?)', ((each,) for each in range(count)))

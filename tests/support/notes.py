@@ -280,7 +280,7 @@ def laketier_source() -> LogSourcePlugin:
     altered = os.environ.get("NOTES_ALTERED")
     if not altered:
         return NotesPlugin()
-    plugin: LogSourcePlugin = importlib.import_module("altered_polls").plugin_of(altered)
+    plugin: LogSourcePlugin = importlib.import_module("altered_pages").plugin_of(altered)
     return plugin
 
 
@@ -389,6 +389,24 @@ class NotesHarness(SourceHarness):
         ]
         self.write(name, [json.dumps(row) for row in rows])
         return rows
+
+    def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
+        rows = [{"id": number, "text": text, "score": 0.5} for number, text in enumerate(texts, 2_000_000)]
+        self.write(name, [json.dumps(row) for row in rows])
+        return rows
+
+    def make_many(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.make_table(name)
+
+    def update_rows(self, name: str) -> None:
+        """The score of each record of the first bucket, with its digest."""
+        path, found = self.root / name / "0.log", []
+        for line in map(json.loads, path.read_text().splitlines()):
+            value = line.get("v") and json.dumps({**json.loads(line["v"]), "score": -1.0})
+            digest = {} if value is None else {"v": value, "d": hashlib.sha256(value.encode()).hexdigest()}
+            found.append(json.dumps({**line, **digest}) + "\n")
+        path.write_text("".join(found))
 
     def append_open(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
         tx, rows = uuid.uuid4().hex, self.rows(numbers)

@@ -39,7 +39,8 @@ class KafkaHarness(SourceHarness):
             "the mock broker can't",
         ),
         "close_bucket": "a partition of a topic is never closed",
-        "replace_input": "a record of a topic is never written again",
+        **dict.fromkeys(("replace_input", "update_rows"), "a record of a topic is never written again"),
+        "make_many": "the mock broker takes its time over each topic",
         "endpoint": "clients learn the brokers' addresses from the brokers",
         "append_many": "the mock broker keeps 5 MB of a topic, and lets what is older expire",
         "append_several": "a message is one row",
@@ -89,6 +90,11 @@ class KafkaHarness(SourceHarness):
     def append_bad_with_key(self, name: str) -> tuple[bytes, bytes | None]:
         self._produce(name, [b"{}}"], key=b"its key")
         return b"its key", b"{}}"
+
+    def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
+        rows = [{"id": number, "text": text, "score": 0.5} for number, text in enumerate(texts, 2_000_000)]
+        self._produce(name, [json.dumps(row).encode() for row in rows])
+        return rows
 
     def append_limits(self, name: str) -> Sequence[Row]:
         rows: list[Row] = [

@@ -28,6 +28,7 @@ class LinesHarness(SourceHarness):
         "put_back": "lines have no history",
         "close_bucket": "each file may grow",
         "replace_input": "lines are only ever appended",
+        "update_rows": "lines are only ever appended",
         "endpoint": "a folder has no address",
         "secret_options": "a folder needs no password",
     }
@@ -71,6 +72,15 @@ class LinesHarness(SourceHarness):
         ]
         self._write(name, rows)
         return rows
+
+    def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
+        rows = [{"id": number, "text": text, "score": 0.5} for number, text in enumerate(texts, 2_000_000)]
+        self._write(name, rows)
+        return rows
+
+    def make_many(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.make_table(name)
 
     def append_many(self, name: str, count: int) -> None:
         with (self.root / name / "0.jsonl").open("a") as file:

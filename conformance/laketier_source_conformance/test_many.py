@@ -1,0 +1,90 @@
+"""More than a page of an answer has: each listing and each read is whole."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from laketier.spi import LaketierError
+from laketier_conformance.expect import expect
+from laketier_conformance.host_clocks import off
+from laketier_source_conformance.reads import carried, read_range, whole
+from laketier_source_conformance.system import System, Table, ordered
+
+_TABLES = 1_100
+"""Stores and services list a thousand names at once, and tell where to go on."""
+_BUCKETS = 101
+_BAD = 120
+_ROWS = 1_100
+_A_DAY = 24 * 3600 * 1000
+"""In ms."""
+_PAGES = 25_000
+"""Rows that a client fetches in several pages."""
+
+
+def test_more_tables_than_a_page_has_are_listed(system: System) -> None:
+    names = [f"t{number}" for number in range(_TABLES)]
+    system.call("make_many", names)
+    found = system.source().list_tables()
+    made = sorted(system.harness.listed(name) for name in names)
+    missing = [name for name in made if name not in set(found)]
+    assert not missing, (
+        f"{_TABLES} tables were made, and `list_tables` leaves out {len(missing)} of them: the first is {missing[0]!r}"
+    )
+    expect(len(set(found)), len(found), f"`list_tables` gives each of {_TABLES} names once")
+    expect(found, sorted(found), f"`list_tables` gives {_TABLES} names in order")
+
+
+def test_more_buckets_than_a_page_has_are_read(table: Table) -> None:
+    for _ in range(_BUCKETS - 1):
+        table.ask("add_bucket")
+    table.append(2 * _BUCKETS)
+    log = table.log()
+    bounds = log.bounds()
+    assert len(bounds) >= _BUCKETS, f"a table has {_BUCKETS} buckets, and `bounds` has {len(bounds)} of them"
+    table.expect_rows(read_range(log, whole(bounds)).rows, f"a log of {_BUCKETS} buckets is read")
+
+
+def test_many_bad_records_are_each_told(table: Table) -> None:
+    """One that is told nowhere is lost."""
+    table.append(1)
+    for _ in range(_BAD):
+        table.ask("append_bad")
+    table.append(1)
+    found = read_range(table.log())
+    expect(len({(each.bucket, each.offset) for each in found.bad}), _BAD, f"of {_BAD} bad records, those that are told")
+    table.expect_rows(found.rows, f"the rows around {_BAD} bad records")
+
+
+def test_a_read_that_takes_a_day_gives_each_row(table: Table) -> None:
+    """Its writer may wait for a store, and a host may sleep: a limit of time is no end of the split."""
+    table.append(40)
+    count = len(table.rows)
+    if table.system.has("append_many"):
+        table.ask("append_many", _PAGES)
+        count += _PAGES
+    log = table.log()
+    reads = [carried(log).read(split) for split in log.plan(whole(log.bounds()))]
+    found = sum(batch.num_rows for batch in islice(reads[0], 1))
+    with off(_A_DAY, table.system.packages(log)):
+        try:
+            found += sum(batch.num_rows for read in reads for batch in read)
+        except LaketierError:
+            return
+    expect(found, count, "rows of a read in whose midst this host's clock goes on by a day, and no error")
+
+
+def test_pages_behind_a_gap_are_read_once(table: Table) -> None:
+    """Where the next page begins tells the last record of this one, and not how many there were."""
+    table.append(3)
+    table.ask("leave_gap")
+    table.append(_ROWS)
+    count = len(table.rows)
+    if table.system.has("append_many"):
+        table.ask("append_many", _PAGES)
+        count += _PAGES
+    table.ask("leave_gap")
+    table.append(3)
+    count += 3
+    rows = read_range(table.log()).rows
+    expect(len(rows), count, f"rows of a log that has gaps before and behind {count - 6} of them")
+    expect(len(set(ordered(rows))), len(rows), "rows of a log with gaps, each of which is there once")

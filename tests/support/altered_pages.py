@@ -1,0 +1,163 @@
+"""More wrong sources, which lose what no small table has, or alter what they read: see `altered_notes`."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import pyarrow as pa
+
+from altered_notes import whole_splits, wrong
+from altered_polls import RIGHT, WRONG, plugin_of
+from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, OnBadRecord, fail_on_bad_record
+from notes import NotesLog, NotesSource, Row, meta_of
+
+__all__ = ["RIGHT", "WRONG", "plugin_of"]
+
+
+# -- pages -------------------------------------------------------------------------------------------------------------
+
+
+@wrong("test_many.py::test_more_tables_than_a_page_has_are_listed", "leaves out 100 of them")
+class ListsAThousandNames(NotesSource):
+    """As a store does, whose answer says at its end that there are more."""
+
+    def list_tables(self) -> Sequence[str]:
+        return super().list_tables()[:1000]
+
+
+@wrong("test_tables.py::test_tables_of_names_alike_are_each_listed", "those that are not listed")
+class GoesOnBehindANameInAnyCase(NotesSource):
+    """Page by page. Names that differ in their case count as one where a page ends."""
+
+    def list_tables(self) -> Sequence[str]:
+        left, found = list(super().list_tables()), list[str]()
+        while left:
+            page = sorted(left, key=str.casefold)[:2]
+            found += page
+            left = [name for name in left if name.casefold() > page[-1].casefold()]
+        return sorted(found)
+
+
+@wrong("test_many.py::test_more_buckets_than_a_page_has_are_read", "has 100 of them")
+class ListsAHundredShards(NotesLog):
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        return dict(islice(super().bounds().items(), 100))
+
+
+@wrong("test_many.py::test_many_bad_records_are_each_told", "of 120 bad records")
+class TellsAHundredBadRecords(NotesLog):
+    """So that no log is flooded. The others are lost."""
+
+    def read(
+        self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        told = list[BadRecord]()
+
+        def tell(record: BadRecord) -> None:
+            told.append(record)
+            if len(told) <= 100:
+                on_bad_record(record)
+
+        return super().read(split, columns=columns, on_bad_record=tell)
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+
+@wrong("test_many.py::test_pages_behind_a_gap_are_read_once", "has gaps before and behind")
+class CountsAPageForItsOffsets(NotesLog):
+    """The next page begins as many offsets later as this one had records."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        start = split.start
+        while page := list(islice(super().records(replace(split, start=start)), 1000)):
+            yield from page
+            start += len(page)
+            if len(page) < 1000:
+                return
+
+
+@wrong("test_many.py::test_a_read_that_takes_a_day_gives_each_row", "goes on by a day")
+class EndsAfterAnHour(NotesLog):
+    """So that no read hangs for ever."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        began = time.time()
+        for record in super().records(split):
+            if time.time() > began + 3600:
+                return
+            yield record
+
+
+@wrong("test_offsets.py::test_a_bucket_that_is_not_there_is_refused", "would be lost in silence")
+class TakesABucketThatIsGoneForAnEmptyOne(NotesLog):
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        if split.bucket in self.meta()["buckets"]:
+            yield from super().records(split)
+
+
+# -- values and records ------------------------------------------------------------------------------------------------
+
+
+@wrong("test_reading.py::test_texts_are_read_as_they_were_written", "came otherwise")
+class NormalisesTexts(NotesLog):
+    """Of two spellings of a letter it makes one."""
+
+    def row(self, value: bytes) -> Row:
+        row = dict(super().row(value))
+        return {
+            name: unicodedata.normalize("NFC", each) if isinstance(each, str) else each for name, each in row.items()
+        }
+
+
+@wrong("test_reading.py::test_texts_are_read_as_they_were_written", "came otherwise")
+class TakesWordsForNull(NotesLog):
+    """As libraries of tables do with files of text."""
+
+    def row(self, value: bytes) -> Row:
+        row = dict(super().row(value))
+        return {name: None if each in ("NULL", "NaN", "N/A") else each for name, each in row.items()}
+
+
+@wrong("test_bad_records.py::test_records_that_are_equal_are_each_decoded", "taken to be replayed")
+class DecodesEqualRecordsOnce(NotesLog):
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        return super().decode(list({each.value: each for each in records}.values()), on_bad_record=on_bad_record)
+
+
+# -- histories ---------------------------------------------------------------------------------------------------------
+
+
+@wrong("test_histories.py::test_a_stamp_tells_no_other_history_where_there_is_none[update_rows]", "another history")
+class StampsTheRow(NotesLog):
+    """All of the last row that was read, which an UPDATE may change."""
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        found = [
+            line["d"]
+            for bucket, end in position.items()
+            for line in self.lines(bucket)
+            if line["o"] == end - 1 and not line.get("gap")
+        ]
+        return "-".join(found) or None
+
+
+@wrong("test_tables.py::test_a_table_stays_the_same_whatever_becomes_of_its_rows[add_bucket]", "`table_id` of a table")
+class IsKnownByItsBuckets(NotesSource):
+    def table_id(self, name: str, meta: Mapping[str, object]) -> str:
+        return f"{super().table_id(name, meta)}-{len(meta_of(self.root / name)['buckets'])}"
