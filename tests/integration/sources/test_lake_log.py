@@ -260,6 +260,7 @@ def test_files_that_go_between_plan_and_read(tiered: Tiered, begun: bool) -> Non
     source = tiered.followed
     made, tasks = _planned(tiered, begun)
     _take_files_away(source)
+    source.append(3)
     says = "appended can't be read any more" if begun else "the snapshot at version .* can't be read any more"
     with pytest.raises(OffsetsExpired, match=says) as gone:
         made.finish(tiered.engine.run(tasks))
@@ -284,11 +285,28 @@ def test_a_table_that_is_away_while_it_is_read_is_tried_again(tiered: Tiered, be
 
 
 @others_write
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_table_whose_data_alone_is_away_is_tried_again(tiered: Tiered, begun: bool) -> None:
+    """Its metadata is elsewhere, as with Iceberg's `write.data.path`. An expiry leaves the newest snapshot."""
+    source = tiered.followed
+    made, tasks = _planned(tiered, begun)
+    away = {path: path.rename(path.with_name(f"{path.name}.away")) for path in _data_of(source)}
+    with pytest.raises(StorageError, match="the source's table can't be read") as told:
+        made.finish(tiered.engine.run(tasks))
+    assert is_retryable(told.value)
+    for path, moved in away.items():
+        moved.rename(path)
+    tiered.round()
+    assert tiered.ids == [1, 2]
+
+
+@others_write
 def test_a_union_whose_snapshot_goes_says_to_read_again(tiered: Tiered) -> None:
     source = tiered.followed
     source.append(1)
     planned = plan_union(tiered.config, source.log())
     _take_files_away(source)
+    source.append(2)
     with pytest.raises(OffsetsExpired, match="Read again") as gone:
         [rows for split in planned.splits for rows in planned.read(split)]
     assert gone.value.again
@@ -306,6 +324,7 @@ def test_files_that_no_round_can_pass_over_are_not_told_to_be_passed_over(tiered
     made = LogRound(source.log(), tiered.config, LogRoundSettings(on_expired=OnExpired.SKIP))
     tasks = made.plan()
     _take_files_away(source)
+    source.append(3)
     with pytest.raises(OffsetsExpired) as gone:
         made.finish(tiered.engine.run(tasks))
     assert "skips them" not in str(gone.value)
@@ -330,13 +349,15 @@ def test_versions_that_expire_between_a_look_and_a_plan_are_passed_over_where_th
 
 
 def _take_files_away(source: Followed) -> None:
-    data = [
-        path for path in Path(source.location).rglob("*") if path.suffix in (".parquet", ".lance") and path.is_file()
-    ]
+    for path in _data_of(source):
+        path.unlink()
+
+
+def _data_of(source: Followed) -> list[Path]:
+    found = [path for path in Path(source.location).rglob("*") if path.suffix in (".parquet", ".lance")]
+    data = [path for path in found if path.is_file() and "_delta_log" not in path.parts]
     assert data
-    for path in data:
-        if "_delta_log" not in path.parts:
-            path.unlink()
+    return data
 
 
 def test_a_column_that_the_source_gets_comes_into_the_lake(tiered: Tiered) -> None:

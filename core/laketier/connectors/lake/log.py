@@ -40,6 +40,8 @@ from laketier.spi import (
 BUCKET = "table"
 INITIAL = 0
 """Where a range begins that is read from a snapshot."""
+_LOOKED_AT = 16
+"""Splits of the newest snapshot, one of which has to be there where others are gone."""
 
 
 @dataclass(frozen=True)
@@ -172,12 +174,14 @@ class LakeLog(TableLog):
     def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired | StorageError:
         try:
             self.changes.versions()
-        except (LaketierError, OSError) as unseen:  # the whole table is away, as behind a mount that was lost
+            self._look_at_newest()
+        except (LaketierError, OSError) as unseen:  # the table is away, or its data: behind a mount that was lost
             return StorageError(
                 "the source's table can't be read",
                 where=self.described.name,
-                why=f"{error}; and of the table itself: {unseen}",
-                fix="Look whether its warehouse is there. The next round reads it again.",
+                why=f"{error}; and of its newest snapshot: {unseen}",
+                fix="Look whether its warehouse is there, and the place of its data files, where that is elsewhere. It "
+                "is read again in the next round.",
             )
         if split.start == INITIAL:
             return self._outdated(split.end - 1, error)
@@ -188,6 +192,22 @@ class LakeLog(TableLog):
             fix="Restore them, or read the source's table into a new table. Keep the files of the source's table for "
             "longer than its rounds lag behind.",
         )
+
+    def _look_at_newest(self) -> None:
+        """What expires takes no file of the newest snapshot away. Where none of those can be read, the storage of the
+        data is away, which is not always that of the metadata, and nothing says what will be there once it is back.
+        Raises as a read of the newest snapshot does."""
+        plan = self.source.plan(ScanRequest())
+        failed: Exception | None = None
+        for split in plan.splits[:_LOOKED_AT]:
+            try:
+                next(iter(self.source.read(split, plan.schema)), None)
+            except (LaketierError, OSError) as error:
+                failed = error
+            else:
+                return
+        if failed is not None:
+            raise failed
 
 
 def _shaped(batch: pa.RecordBatch, schema: pa.Schema, change_column: str | None) -> pa.RecordBatch:
