@@ -168,6 +168,15 @@ def lines_of(rule: Rule | None, says: str, again: str) -> str:
     return "\n".join([*lines, f"again  {again}"])
 
 
+def attach(says: str, text: str, report: pytest.TestReport, item: pytest.Item | None = None) -> None:
+    """Give a report the sentence of its failure, and ``text`` for a terminal. ``item``: the test, where it is at hand.
+    It keeps the sentence, too: whoever runs it again, or calls its report one of success, makes it no better."""
+    for kept in (report, item):
+        if kept is not None:
+            kept.user_properties.append((SAYS, says))
+    report.sections.append(("rule of the contract", text))
+
+
 def plain(format: str, test: str, options: tuple[str, ...] = ()) -> dict[str, Any]:
     """What a report has of a failure beside its sentence."""
     rule = rule_of(test)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -18,6 +14,7 @@ from laketier.registry import installed_formats, load_format
 from laketier.spi import Feature, LakeStoragePlugin, PluginError, support_of, unknown_features
 from laketier_conformance import failures
 from laketier_conformance.harness import supplied_for
+from laketier_conformance.proven import Proven
 from laketier_conformance.shown import FAILED, FULL, NOT_SHOWN, REFUSED, shown
 from laketier_conformance.verdict import CONFORMANT, PARTIAL, Result, Verdict, judge
 from laketier_conformance.versions import versions
@@ -27,7 +24,7 @@ REPORT = 2
 """The version of reports. A key that is new is none; a key that is gone, or means something else, is."""
 
 
-class Proof:
+class Proof(Proven):
     """The results of one format, and what follows from them."""
 
     def __init__(
@@ -39,19 +36,13 @@ class Proof:
         schedules: int = 20,
         chosen: Collection[str] = (),
     ) -> None:
-        self._chosen = chosen
-        self._options, self._schedules = options, schedules
-        self._began = datetime.now(UTC)
-        self._lanes = lanes
-        self._expected = expected
         self.plugin = _load(name)
-        (self._offer,) = [offer for offer in installed_formats() if offer.name == name]
-        self.results: dict[str, Result] = {}
-        self.verdict: Verdict | None = None
+        (offer,) = [offer for offer in installed_formats() if offer.name == name]
+        super().__init__(offer, options)
+        self._lanes, self._schedules = lanes, schedules
+        self._expected, self._chosen = expected, chosen
         self.left: set[str] = set()
         """The tests that were left to other formats of the run."""
-        self.of_chosen: Verdict | None = None
-        """The same for the tests that were asked for, by name or by turns: no verdict on the format."""
 
     def add(self, test: str, report: pytest.TestReport, refused: str | None) -> None:
         """Take the report of one phase of a test."""
@@ -73,15 +64,7 @@ class Proof:
     def _asked(self) -> list[str]:
         return [test for test in self._chosen or self._expected if test not in self.left]
 
-    @property
-    def as_asked(self) -> bool:
-        """The format is conformant; or of the tests that were asked for all ran that could be interposed here, and none
-        failed."""
-        judged = self.of_chosen or self.verdict
-        return judged is not None and judged.conformant
-
     def report(self) -> dict[str, Any]:
-        """The report as JSON's own types. Its words are plain, whoever chose them."""
         assert self.verdict is not None
         results = {name: self._plain(name) for name in sorted(self.results)}
         interposed, places = Counter[str](), Counter[str]()
@@ -130,15 +113,13 @@ class Proof:
             document |= failures.plain(self.plugin.identifier, name, self._options)
         return document
 
-    def write(self, file: Path) -> None:
-        """Write the report."""
-        put(file, json.dumps(self.report(), indent=1) + "\n")
-
-    def write_page(self, file: Path) -> None:
-        """Write the report to look at."""
+    def page(self) -> str:
         from laketier_conformance.page import page
 
-        put(file, page(self.report()))
+        return page(self.report())
+
+    def explained(self, test: str) -> str:
+        return failures.explained(self.plugin.identifier, test, self.results[test].detail, self._options)
 
     def tell(self, terminalreporter: Any, explain: bool = False) -> None:
         """Print the verdict and what led to it. ``explain`` failures here, where pytest was told to print none."""
@@ -146,13 +127,11 @@ class Proof:
             return
         report = self.report()
         terminalreporter.section(f"conformance of {self.plugin.identifier}")
-        counts = Counter(result.outcome for result in self.results.values())
-        told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests"
-        terminalreporter.line(f"{told}, in {report['seconds']} s of all processes")
+        self._tell_counts(terminalreporter, report)
         terminalreporter.line(f"  delivery: {report['delivery']}")
         for how in (FULL, REFUSED, NOT_SHOWN, FAILED):
             features = [feature for feature, each in report["shown"].items() if each == how]
-            if features and counts and not (self.of_chosen and how == NOT_SHOWN):
+            if features and self.results and not (self.of_chosen and how == NOT_SHOWN):
                 terminalreporter.line(f"  {how}: {', '.join(features)}")
         if report["interposed"]:
             effects = ", ".join(f"{count} {kind}" for kind, count in report["interposed"].items())
@@ -164,10 +143,8 @@ class Proof:
             terminalreporter.line(f"  interposed in part: {line}")
         for line in (self.of_chosen or self.verdict).why:
             terminalreporter.line(f"  {plainly(line)}")
-        for test in sorted(name for name, result in self.results.items() if explain and result.outcome == "failed"):
-            told = failures.explained(self.plugin.identifier, test, self.results[test].detail, self._options)
-            for line in (test, *told.splitlines()):
-                terminalreporter.line(f"  {plainly(line)}")
+        if explain:
+            self._tell_failures(terminalreporter)
         for feature, reason in report["unproven"].items():
             terminalreporter.line(f"  declared, not shown: {feature} ({reason})")
         told = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
@@ -177,16 +154,6 @@ class Proof:
         if self.as_asked and not self.verdict.conformant:
             said = f"none, as only {len(self._asked)} of {len(self._expected)} tests were asked for, and none failed"
         terminalreporter.line(f"verdict: {said}", bold=True, green=self.as_asked)
-
-
-def put(file: Path, text: str) -> None:
-    """As a whole or not at all, also beside another run that writes the same file."""
-    written = file.with_name(f".laketier-{token_hex(8)}")  # the file's own name may be as long as names can be
-    try:
-        written.write_text(text, encoding="utf-8")
-        written.replace(file)
-    finally:
-        written.unlink(missing_ok=True)
 
 
 def _load(name: str) -> LakeStoragePlugin:

@@ -13,7 +13,7 @@ import pytest
 from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, UnsupportedType, support_of
 from laketier_conformance import answer_types
 from laketier_conformance.expect import NotShown
-from laketier_conformance.failures import SAYS, again, ended_in, explained, no_room, sentence_of
+from laketier_conformance.failures import again, attach, ended_in, explained, no_room, sentence_of
 from laketier_conformance.manifest import chosen_tests, expected_tests, formats_named, name_of
 from laketier_conformance.own_code import is_ours, really_called
 from laketier_conformance.own_ids import named_by_pytest_alone
@@ -197,11 +197,7 @@ class Suite:
         if not report.skipped and call.excinfo is not None and NAME in told:
             says = plainly(_wrong_answer(item)) or sentence_of(call.excinfo)
             says += plainly(no_room(Path(item.config.option.basetemp or tempfile.gettempdir())))
-            report.user_properties.append((SAYS, says))
-            # Kept with the test, too: whoever runs it again, or calls its report one of success, makes it no better.
-            item.user_properties.append((SAYS, says))
-            text = explained(str(told[FORMAT]), str(told[NAME]), says, self._options)
-            report.sections.append(("rule of the contract", text))
+            attach(says, explained(str(told[FORMAT]), str(told[NAME]), says, self._options), report, item)
         if NAME in told:
             # They travel out of the processes of xdist, which can't take each text.
             report.user_properties = plainly(list(report.user_properties))
@@ -225,8 +221,7 @@ class Suite:
         if whose is not None:
             if NAME not in told:
                 says = ended_in(whose[1], plainly(str(report.longrepr)))
-                report.user_properties.append((SAYS, says))
-                report.sections.append(("rule of the contract", explained(*whose, says, self._options)))
+                attach(says, explained(*whose, says, self._options), report)
             refused = told.get(REFUSED)
             self.proofs[whose[0]].add(whose[1], report, None if refused is None else str(refused))
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import shlex
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +14,7 @@ import pytest
 from laketier.registry import installed_sources, load_source
 from laketier.spi import PluginError
 from laketier_conformance.failures import command_of, lines_of
-from laketier_conformance.proof import put
+from laketier_conformance.proven import Proven
 from laketier_conformance.verdict import PARTIAL, Result, Verdict, judge
 from laketier_conformance.versions import versions
 from laketier_conformance.words import plainly
@@ -34,7 +31,7 @@ def again(source: str, test: str, options: tuple[str, ...] = ()) -> str:
     return command_of(("--source", source), test, [shlex.quote(option) for option in options])
 
 
-class SourceProof:
+class SourceProof(Proven):
     """The results of one source, and what follows from them."""
 
     def __init__(
@@ -45,18 +42,14 @@ class SourceProof:
         chosen: Collection[str],
         options: tuple[str, ...] = (),
     ) -> None:
-        self._name, self._expected, self._chosen, self._options = name, expected, chosen, options
-        self._began = datetime.now(UTC)
+        self._name, self._expected, self._chosen = name, expected, chosen
         try:
             self.plugin = load_source(name)
             self.harness = harness_of(name, harness)
         except PluginError as error:
             raise pytest.UsageError(f"--log-source={name}: {error}") from error
-        (self._offer,) = [offer for offer in installed_sources() if offer.name == name]
-        self.results: dict[str, Result] = {}
-        self.verdict: Verdict | None = None
-        self.of_chosen: Verdict | None = None
-        """The same for the tests that were asked for: no verdict on the source."""
+        (offer,) = [offer for offer in installed_sources() if offer.name == name]
+        super().__init__(offer, options)
 
     def add(self, test: str, report: pytest.TestReport, refused: object, not_shown: object) -> None:
         """Take the report of one phase of a test."""
@@ -81,14 +74,7 @@ class SourceProof:
         left = Counter(result.detail for result in self.results.values() if result.outcome == NOT_SHOWN)
         return tuple(f"{NOT_SHOWN}: {detail} ({count} tests)" for detail, count in left.items())
 
-    @property
-    def as_asked(self) -> bool:
-        """The source is conformant; or of the tests that were asked for all ran, and none failed."""
-        judged = self.of_chosen or self.verdict
-        return judged is not None and judged.conformant
-
     def report(self) -> dict[str, Any]:
-        """The report as JSON's own types. Its words are plain, whoever chose them."""
         assert self.verdict is not None
         told: dict[str, Any] = plainly(
             {
@@ -118,15 +104,13 @@ class SourceProof:
             document["again"] = again(self._name, name, self._options)
         return document
 
-    def write(self, file: Path) -> None:
-        """Write the report."""
-        put(file, json.dumps(self.report(), indent=1) + "\n")
-
-    def write_page(self, file: Path) -> None:
-        """Write the report as a page to look at."""
+    def page(self) -> str:
         from laketier_source_conformance.page import page
 
-        put(file, page(self.report()))
+        return page(self.report())
+
+    def explained(self, test: str) -> str:
+        return lines_of(rule_of(test), self.results[test].detail, again(self._name, test, self._options))
 
     def tell(self, terminalreporter: Any, explain: bool = False) -> None:
         """Print the verdict and what led to it. ``explain`` failures here, where pytest was told to print none."""
@@ -134,18 +118,14 @@ class SourceProof:
             return
         report = self.report()
         terminalreporter.section(f"conformance of the source {self._name}")
-        counts = Counter(result.outcome for result in self.results.values())
-        told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests"
-        terminalreporter.line(f"{told}, in {report['seconds']} s of all processes")
+        self._tell_counts(terminalreporter, report)
         for line in self.verdict.why if self.of_chosen is None else (*self.of_chosen.why, *self._left_out()):
             terminalreporter.line(f"  {plainly(line)}")
         refused = dict.fromkeys(result.detail for result in self.results.values() if result.outcome == "refused")
         for line in refused:
             terminalreporter.line(f"  refused: {plainly(line)}")
-        for test in sorted(name for name, result in self.results.items() if explain and result.outcome == "failed"):
-            says = self.results[test].detail
-            for line in (test, *lines_of(rule_of(test), says, again(self._name, test, self._options)).splitlines()):
-                terminalreporter.line(f"  {plainly(line)}")
+        if explain:
+            self._tell_failures(terminalreporter)
         terminalreporter.line(f"  with {', '.join(f'{name} {each}' for name, each in report['versions'].items())}")
         said = self.verdict.name
         if self.of_chosen is not None and self.as_asked and not self.verdict.conformant:

@@ -13,7 +13,7 @@ import laketier_conformance
 from laketier.registry import load_format
 from laketier.spi import FeatureNotSupported, PluginError
 from laketier_conformance.expect import NotShown
-from laketier_conformance.failures import SAYS, ended_in, lines_of, sentence_of
+from laketier_conformance.failures import attach, ended_in, lines_of, sentence_of
 from laketier_conformance.manifest import chosen_tests, expected_tests, name_of
 from laketier_conformance.own_code import really_called
 from laketier_conformance.words import plainly
@@ -101,9 +101,7 @@ class SourceSuite:
         told = dict(item.user_properties)
         if not report.skipped and call.excinfo is not None and NAME in told:
             says = plainly(sentence_of(call.excinfo))
-            report.user_properties.append((SAYS, says))
-            item.user_properties.append((SAYS, says))
-            report.sections.append(("rule of the contract", self._explained(str(told[NAME]), says)))
+            attach(says, self._explained(str(told[NAME]), says), report, item)
         if NAME in told:
             report.user_properties = plainly(list(report.user_properties))
         return report
@@ -130,8 +128,7 @@ class SourceSuite:
             return
         if NAME not in told:  # xdist reports by its node id alone the test that ended its process
             says = ended_in(name, plainly(str(report.longrepr)))
-            report.user_properties.append((SAYS, says))
-            report.sections.append(("rule of the contract", self._explained(name, says)))
+            attach(says, self._explained(name, says), report)
         self.proof.add(name, report, told.get(REFUSED), told.get(NOT_SHOWN))
 
     def _known(self, nodeid: str) -> str | None:

@@ -125,7 +125,7 @@ def test_an_error_is_that_of_the_file(tmp_path: Path) -> None:
 
 def test_no_other_module_of_the_suite_opens_files_of_a_warehouse() -> None:
     """The next test that is written must not end the locks of a database. These modules open other files."""
-    own = {"apart.py", "proof.py", "manifest.py", "memory.py", "sight.py", "effects.py", "sockets.py", "forks.py"}
+    own = {"apart.py", "proven.py", "manifest.py", "memory.py", "sight.py", "effects.py", "sockets.py", "forks.py"}
     own |= {"failures.py", "locks.py", "child_forks.py", "compare.py"}
     # `committer.open()` and `lake.open(location)` open no file.
     opens = re.compile(
