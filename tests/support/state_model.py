@@ -83,12 +83,18 @@ class Model:
             dead = silent and owner not in self.stopping
             table.suspect = table.suspect or dead
             table.deaths += dead and table.alone
-            if dead and table.alone and table.deaths >= SET_ASIDE_AFTER and not self.others_are_aside(number):
+            guilty = dead and table.alone and table.deaths >= SET_ASIDE_AFTER and self.has_others(number)
+            if guilty and not self.others_are_aside(number):
                 self.note(number, owner, "stopped", None)
                 self.become(number, State.STOPPED)
             else:
                 self.note(number, owner, "expired", None)
                 self.give_back(number)
+
+    def has_others(self, number: int) -> bool:
+        """Whether the service has another table."""
+        others = [table.state for other, table in self.tables.items() if other != number]
+        return any(state not in (State.DROPPED, State.RECREATED) for state in others)
 
     def others_are_aside(self, number: int) -> bool:
         """Whether another table was set aside, and no round went well since."""

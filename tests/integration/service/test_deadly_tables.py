@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -25,15 +26,16 @@ PATIENCE_SECONDS = 120
 
 @dataclass
 class Deadly:
-    """A service of three tables, one of which does ``how``."""
+    """A service of tables, by default three, one of which does ``how``."""
 
     folder: Path
     how: str
     grace: str = "10min"
+    others: Sequence[str] = ("a", "b")
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.lines = {name: LinesTable(self.folder / "logs", name).create() for name in ("a", "b", "deadly")}
+        self.lines = {name: LinesTable(self.folder / "logs", name).create() for name in (*self.others, "deadly")}
         for lines in self.lines.values():
             lines.append(1, 2)
         self.lines["deadly"].describe(deadly=self.how)
@@ -86,7 +88,7 @@ class Deadly:
 def make(tmp_path: Path) -> Iterator[Callable[..., Deadly]]:
     made: list[Deadly] = []
 
-    def make(how: str, **settings: str) -> Deadly:
+    def make(how: str, **settings: Any) -> Deadly:
         made.append(Deadly(tmp_path, how, **settings))
         return made[-1]
 
@@ -128,6 +130,23 @@ def test_a_table_that_kills_every_worker_is_set_aside_and_the_others_are_tiered(
     service.store.resume("src.deadly")
     service.until(lambda: service.table("deadly").rounds_total > 0, "it was not resumed")
     assert (service.table("deadly").deaths, service.rows("deadly")) == (0, [1, 2])
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+def test_the_only_table_of_a_service_goes_on_after_each_lost_worker(make: Callable[..., Deadly]) -> None:
+    """Hosts that were lost three times in a row stopped it for good."""
+    service = make("kill", others=())
+    for _ in range(SET_ASIDE_AFTER + 1):
+        worker = service.worker()
+        service.until(lambda process=worker: process.poll() is not None, "the worker did not die")
+        assert worker.returncode == -signal.SIGKILL, worker.communicate()[1]
+    service.lines["deadly"].describe(deadly=None)
+    service.worker()
+    service.until(lambda: service.table("deadly").rounds_total > 0 or service.is_set_aside(), "it did not go on")
+    assert (service.table("deadly").deaths, service.rows("deadly")) == (0, [1, 2])
+    told = [each.error or "" for each in service.store.rounds(service.table("deadly").id)]
+    assert any("it is the only table of the service" in each for each in told)
 
 
 @pytest.mark.slow

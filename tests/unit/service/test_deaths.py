@@ -36,8 +36,14 @@ def die(store: StateStore, clock: Clock, who: Worker) -> Sequence[Lease]:
     return leases
 
 
+def with_another(store: StateStore, name: str) -> None:
+    """Register a table, and another one that is never due."""
+    store.register([table(name), table("other")])
+    store.pause("s.other")
+
+
 def test_a_table_that_kills_its_worker_is_set_aside_until_it_is_resumed(store: StateStore, clock: Clock) -> None:
-    store.register([table("t")])
+    with_another(store, "t")
     for number in range(1, SET_ASIDE_AFTER):
         assert names(die(store, clock, worker(number))) == ["t"]
         (lease,) = take(store, A)
@@ -157,7 +163,7 @@ def test_a_slow_bystander_does_not_hide_who_kills(store: StateStore, clock: Cloc
 
 @pytest.mark.parametrize("ahead", [0, 864_000])
 def test_a_wrong_clock_hides_no_death(store: StateStore, clock: Clock, ahead: int) -> None:
-    store.register([table("t")])
+    with_another(store, "t")
     for number in range(1, SET_ASIDE_AFTER + 1):
         clock.pass_seconds(ahead)
         store.retier("s.t")
@@ -223,7 +229,7 @@ def test_a_worker_that_lives_has_not_died(store: StateStore, clock: Clock) -> No
 
 def test_a_worker_dies_only_once(store: StateStore, clock: Clock) -> None:
     """A clock that jumps, or a host that sleeps, makes a worker that lives look dead, each time again."""
-    store.register([table("t")])
+    with_another(store, "t")
     for _ in range(2 * SET_ASIDE_AFTER):
         assert names(take(store, A)) == ["t"]
         clock.pass_seconds(LEASE)
@@ -239,7 +245,7 @@ def test_a_worker_dies_only_once(store: StateStore, clock: Clock) -> None:
 
 def test_a_table_that_freezes_two_workers_in_turn_is_set_aside(store: StateStore, clock: Clock) -> None:
     """Each comes back, after its lease: the two would be frozen for ever, with all that they have."""
-    store.register([table("t")])
+    with_another(store, "t")
     frozen = 0
     while take(store, (A, B)[frozen % 2]):
         frozen += 1
@@ -361,6 +367,35 @@ def test_a_table_whose_tasks_die_alone_is_set_aside_whatever_runs_beside_it(stor
     assert "the last time a task of worker a died, in a job that had this table alone" in row(store, "t").error
 
 
+def test_the_only_table_of_a_service_is_not_set_aside_for_lost_hosts(store: StateStore, clock: Clock) -> None:
+    """Three spot instances in a row stopped it for good."""
+    store.register([table("t"), table("gone")])
+    store.register([table("t")])
+    for number in range(2 * SET_ASIDE_AFTER):
+        assert names(die(store, clock, worker(number))) == ["t"]
+    (lease,) = take(store, A)
+    assert (row(store, "t").deaths, row(store, "t").suspect) == (2 * SET_ASIDE_AFTER, True)
+    for told in (row(store, "t").error, store.rounds(lease.table.id)[0].error):
+        assert "worker w5 died" in told
+        assert "6 in a row. It is tried again, as it is the only table of the service" in told
+    store.finish(lease, DIED)
+    assert (row(store, "t").state, row(store, "t").deaths) == (State.FAILED, 7), "nor for lost engines"
+    clock.pass_seconds(3600)
+    (lease,) = take(store, A)
+    store.finish(lease, Success(epoch=0))
+    assert (row(store, "t").state, row(store, "t").deaths) == (State.SCHEDULED, 0)
+
+
+def test_the_only_table_of_a_service_is_set_aside_for_its_tasks(store: StateStore, clock: Clock) -> None:
+    """The worker lives, and so does its host."""
+    store.register([table("t")])
+    for _ in range(SET_ASIDE_AFTER_TASKS):
+        (lease,) = take(store, A)
+        store.finish(lease, Failure("the Spark job ended without answers", True, death=Death.TASK))
+        clock.pass_seconds(3600)
+    assert row(store, "t").state is State.STOPPED
+
+
 def test_two_tables_are_not_set_aside_in_one_call(store: StateStore, clock: Clock) -> None:
     """Where every task dies it is the executors."""
     store.register([table(f"t{number}") for number in range(4)])
@@ -376,10 +411,11 @@ def test_what_went_well_since_is_told_by_the_order_and_not_by_a_clock(store: Sta
     store.register([table("good")])
     (lease,) = take(store, A)
     store.finish(lease, Success(epoch=0))
+    store.pause("s.good")
     clock.pass_seconds(-3600)  # it was ahead, and was set right
 
     def kill(*tables: str) -> State:
-        store.register([table(name) for name in tables])
+        store.register([table(name) for name in ("good", *tables)])
         for number in range(SET_ASIDE_AFTER):
             assert names(die(store, clock, worker(10 * len(tables) + number))) == [tables[-1]]
         for left in take(store, A):

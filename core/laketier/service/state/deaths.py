@@ -13,7 +13,9 @@ process of a task that had no other table's counts against its table, of which i
 No death is charged where the worker was told to stop before (a deployment, a host that shuts down), where it has been
 heard of since (it lost its lease, and lives) or has come back from the dead before, though not too often, and where it
 never gave a sign. And where a table was set aside and no round of the service went well since, no second one is: then
-it is the workers that die, whatever they tier. That holds also where the first one was resumed meanwhile.
+it is the workers that die, whatever they tier. That holds also where the first one was resumed meanwhile. The only
+table of a service is not set aside for lost workers either: nobody would get on by that, and hosts are lost for reasons
+of their own.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ _SET_ASIDE = "set aside: "
 """The begin of what the history says of a round after which a table was set aside; `_set_aside_before` looks for it."""
 _APART = "the table runs alone, for a minute at least, until one of its rounds succeeds"
 _ALONE = "which ran alone, or was the only one there with an earlier death"
+_GONE = (State.DROPPED.value, State.RECREATED.value)
 _RAN_OUT = "its lease ran out without a sign of its worker"
 
 
@@ -144,7 +147,8 @@ def charged(
 def charged_in_round(connection: Connection, service: str, table: RegisteredTable, death: Death) -> Charge:
     """What a death means that the worker of a round lived to tell. The caller records it before the next is asked
     for."""
-    if death is Death.TASK:
+    is_task = death is Death.TASK
+    if is_task:
         died = f"a task of worker {table.lease_owner} died, in a job that had this table alone"
     elif table.alone:
         died = f"the engine of worker {table.lease_owner} died in a round of this table, {_ALONE}"
@@ -152,8 +156,8 @@ def charged_in_round(connection: Connection, service: str, table: RegisteredTabl
         why = f"the engine of worker {table.lease_owner} died while it had this table and others; {_APART}"
         return Charge(LeaseEnd.FAILED, why, {"deaths": table.deaths, "suspect": True})
     times = f"times in a row the worker, its engine or a task of this table died in a round of it; the last time {died}"
-    after = SET_ASIDE_AFTER_TASKS if death is Death.TASK else SET_ASIDE_AFTER
-    return _charged_alone(connection, service, table, died, times, LeaseEnd.FAILED, after)
+    after = SET_ASIDE_AFTER_TASKS if is_task else SET_ASIDE_AFTER
+    return _charged_alone(connection, service, table, died, times, LeaseEnd.FAILED, after, worker_lives=is_task)
 
 
 def _charged_alone(
@@ -164,11 +168,20 @@ def _charged_alone(
     times: str,
     ending: LeaseEnd = LeaseEnd.EXPIRED,
     after: int = SET_ASIDE_AFTER,
+    *,
+    worker_lives: bool = False,
 ) -> Charge:
     deaths = table.deaths + 1
     columns = {"deaths": deaths, "suspect": True}
     if deaths < after:
         why = f"{died}: {deaths} in a row, and after {after} the table is set aside"
+        return Charge(ending, why, {**columns, "error": why})
+    if not worker_lives and not _has_others(connection, service, table):
+        why = (
+            f"{died}: {deaths} in a row. It is tried again, as it is the only table of the service, and none can tell "
+            "whether the workers would live without it: check the workers and hosts (memory, the kernel's log), and "
+            "the table's source beyond the last epoch"
+        )
         return Charge(ending, why, {**columns, "error": why})
     other = _set_aside_before(connection, service, table)
     if other is not None:
@@ -208,6 +221,13 @@ def _returned(connection: Connection, expired: Sequence[RegisteredTable]) -> set
     query = lost.group_by(ROUNDS.c.tiering_table, ROUNDS.c.worker).having(func.count() < _MOST_RETURNS)
     owners = {table.id: table.lease_owner for table in expired}
     return {row.tiering_table for row in connection.execute(query) if owners[row.tiering_table] == row.worker}
+
+
+def _has_others(connection: Connection, service: str, table: RegisteredTable) -> bool:
+    """Whether others would get on without the table. They need not have got on yet: a table of a higher priority that
+    kills each worker lets none of them begin."""
+    query = select(TABLES.c.id).where(TABLES.c.service == service, TABLES.c.id != table.id)
+    return connection.execute(query.where(TABLES.c.state.not_in(_GONE)).limit(1)).first() is not None
 
 
 def _set_aside_before(connection: Connection, service: str, table: RegisteredTable) -> str | None:
