@@ -326,11 +326,14 @@ def test_a_state_url(
 
 
 @pytest.mark.parametrize(
-    ("place", "says"),
-    [("127.0.0.1:{closed}/x", "refused"), ("no-such-host.invalid/x?connect_timeout=2", "no-such-host.invalid")],
+    ("place", "says", "is_unknown"),
+    [
+        ("127.0.0.1:{closed}/x", "refused", False),
+        ("no-such-host.invalid/x?connect_timeout=2", "no-such-host.invalid", True),
+    ],
 )
 def test_postgresql_that_does_not_answer_may_come_back(
-    place: str, says: str, closed_port: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: str, says: str, is_unknown: bool, closed_port: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = written(
         tmp_path, {**good(tmp_path), "state": f"postgresql://me:{SECRET}@{place.format(closed=closed_port)}"}
@@ -340,6 +343,7 @@ def test_postgresql_that_does_not_answer_may_come_back(
     assert ended.value.exit_code == TRY_LATER
     told = capsys.readouterr().err
     assert all(part in told for part in ("did not answer", says, "Check that the server runs"))
+    assert ("Check how the host is written in the URL" in " ".join(told.split())) is is_unknown
     assert SECRET not in told
     assert "Traceback" not in told
 

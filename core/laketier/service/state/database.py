@@ -21,6 +21,8 @@ from laketier.spi.redaction import redacted
 _BUSY_SECONDS = 30
 _READ_ONLY, _NO_TABLE = "25006", "42P01"
 """What PostgreSQL calls errors (SQLSTATE)."""
+_NO_HOST = "failed to resolve host"
+"""What psycopg says of a name that DNS does not know, or not now."""
 _SQLITE_NEEDED = (3, 35, 0)
 
 
@@ -96,6 +98,8 @@ class Database:
         fix = "Check that the file's folder exists, can be written and has space."
         if not self.is_sqlite:
             fix = "Check that the server runs and that the URL is right; the call may then be made again."
+            if _NO_HOST in why:  # no fault of the file for sure: names of containers come and go with their servers
+                fix = f"Check how the host is written in the URL. {fix}"
         return StateUnavailable("the state database did not answer", where=self.shown, why=why, fix=fix)
 
 
