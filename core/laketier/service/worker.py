@@ -35,6 +35,7 @@ _CLOSING_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
 _PRUNE_AT_LEAST_SECONDS = 2.0
 KEPT_ROUNDS = 500
+KEPT_WORKERS = 500
 """So many ended rounds of each table are kept: hundreds of tables with a round every few seconds would fill the disk of
 the state database otherwise."""
 BIG_WEIGHT = 500_000
@@ -240,6 +241,10 @@ class TieringWorker:
             self.store.prune(KEPT_ROUNDS, is_over)
         except StateError as error:  # rights to delete are asked for nowhere
             log.warning("old rounds stay in the state database's table tiering_rounds, which grows: %s", error)
+        try:
+            self.store.prune_workers(KEPT_WORKERS)
+        except StateError as error:
+            log.warning("old workers stay in the state database's table tiering_workers, which grows: %s", error)
 
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""

@@ -635,11 +635,16 @@ def test_a_worker_prunes_the_history_of_rounds(make: Callable[..., Service], mon
         service.later()
     assert len(worker.store.rounds(service.table("a").id)) == 4
     monkeypatch.setattr(working, "KEPT_ROUNDS", 2)
+    monkeypatch.setattr(working, "KEPT_WORKERS", 1)
+    worker.store.heartbeat(Worker("old", "gone", 1, "0"), [], 30)
+    with sqlite3.connect(service.folder / "state.db") as state:
+        state.execute("UPDATE tiering_workers SET heartbeat_at = heartbeat_at - 90000000 WHERE id = 'old'")
     last = service.worker()
     last.settings = replace(last.settings, until_idle=True)
     assert last.run()
     left = [ended.fence for ended in last.store.rounds(service.table("a").id)]
     assert left in ([5, 4], [5, 4, 3]), "its own round may have ended later"
+    assert "old" not in {each.worker.id for each in last.store.workers()}
 
 
 @pytest.mark.parametrize("lost", [False, True])

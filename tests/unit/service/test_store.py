@@ -241,6 +241,29 @@ def test_a_long_history_is_pruned_in_parts(store: StateStore, monkeypatch: pytes
     assert store.prune(1) == 5
 
 
+def test_workers_that_are_gone_are_pruned_but_for_the_newest_and_who_has_a_lease(
+    store: StateStore, clock: Clock
+) -> None:
+    """Each start of a worker is one more, and they were kept for ever."""
+    store.register([table("t")])
+    leaving = [Worker(f"w{number}", "here", number, "0") for number in range(6)]
+    for each in leaving:
+        store.heartbeat(each, [], 30)
+        clock.pass_seconds(1)
+    store.acquire(leaving[1], 1, 30)
+    assert store.prune_workers(2) == 0, "they may live"
+    clock.pass_seconds(86_400)
+    store.heartbeat(A, [], 30)
+    assert store.prune_workers(2) == 4
+    assert [each.worker.id for each in store.workers()] == ["w1", "w5", "a"]
+    assert store.prune_workers(2) == 0
+    store.acquire(A, 1, 30)
+    assert row(store, "t").deaths == 1, "whose death is judged"
+    assert store.prune_workers(1) == 2
+    store.heartbeat(leaving[5], [], 30)
+    assert [each.worker.id for each in store.workers()] == ["a", "w5"]
+
+
 def test_workers_are_seen(store: StateStore, clock: Clock) -> None:
     started = clock.now
     store.heartbeat(A, (), 30)

@@ -47,6 +47,16 @@ def prune(connection: Connection, table: int, fence: int, most: int) -> int:
     return connection.execute(delete(ROUNDS).where(ROUNDS.c.id.in_(old.order_by(ROUNDS.c.fence).limit(most)))).rowcount
 
 
+def prune_workers(connection: Connection, service: str, keep: int, silent_since: int) -> int:
+    """Delete the workers that gave no sign since then, but for the newest ``keep`` and those that have a lease, whose
+    deaths are still to be judged; how many were. One that lives after all is entered anew by its next sign."""
+    ours = WORKERS.c.service == service
+    newest = select(WORKERS.c.id).where(ours).order_by(WORKERS.c.heartbeat_at.desc(), WORKERS.c.id.desc()).limit(keep)
+    leased = select(TABLES.c.lease_owner).where(TABLES.c.service == service, TABLES.c.lease_owner.is_not(None))
+    old = delete(WORKERS).where(ours, WORKERS.c.heartbeat_at < silent_since)
+    return connection.execute(old.where(WORKERS.c.id.not_in(newest), WORKERS.c.id.not_in(leased))).rowcount
+
+
 def seen(connection: Connection, service: str, worker: Worker, now: int) -> None:
     """Note that a worker lives."""
     beat = update(WORKERS).where(WORKERS.c.id == worker.id).values(heartbeat_at=now)

@@ -28,6 +28,7 @@ from laketier.service.state.tables import METADATA, ROUNDS
 from laketier.service.state.upkeep_records import IndexFigures, UpkeepLease
 
 _PRUNED_AT_ONCE = 500
+_SILENT_MS = 86_400_000
 
 
 class StateStore:
@@ -247,7 +248,7 @@ class StateStore:
             return history.rounds_of(connection, table, limit)
 
     def workers(self) -> tuple[WorkerSeen, ...]:
-        """All workers that ever gave a sign, oldest first."""
+        """The workers that gave a sign, oldest first. See `prune_workers`."""
         with self._database.read() as connection:
             return history.workers_of(connection, self.service)
 
@@ -264,3 +265,10 @@ class StateStore:
                     deleted = history.prune(connection, table, fence, _PRUNED_AT_ONCE)
                 pruned += deleted
         return pruned
+
+    def prune_workers(self, keep: int) -> int:
+        """Delete all but the newest workers, of those that were silent for a day and have no lease; how many were. Each
+        start of a worker has a name of its own."""
+        with self._database.write() as connection:
+            now = self._now(connection)
+            return history.prune_workers(connection, self.service, keep, now - _SILENT_MS)
