@@ -16,12 +16,15 @@ from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 
-from laketier.spi import Feature, FeatureNotSupported
+from laketier.spi import CommitError, Conflict, Feature, FeatureNotSupported, LaketierError, NotBegun, UnknownOutcome
 
 E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 
 _FEW = 6
+
+_AGAIN = (Conflict, NotBegun, UnknownOutcome)
+"""What a caller asks again after, as the answer may be another one then."""
 
 
 class HarnessFailed(AssertionError):
@@ -67,6 +70,9 @@ def the_one(found: Iterable[T], sentence: str) -> T:
 class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Conflict, "a stale state is published"):
     """The block ends in one of the errors ``wanted``; the context has it as ``value`` and ``text``. ``doing`` says what
     is done: "a batch without a column that must not be null is written". ``match`` is a pattern in the error's text.
+
+    Any `LaketierError` will do only where it is final. Where another commit, or a fault, came between, `CommitError` is
+    wanted beside it.
     """
 
     value: E
@@ -92,6 +98,8 @@ class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Con
             return False
         if isinstance(error, FeatureNotSupported) and FeatureNotSupported not in self._wanted:
             return False  # the run judges a refusal of what is declared unsupported, also where any error would do
+        if isinstance(error, _AGAIN) and LaketierError in self._wanted and CommitError not in self._wanted:
+            raise AssertionError(f"{self._doing}: {_final(error)}") from error
         if isinstance(error, self._wanted):
             self.value = error
             if self._match is None or re.search(self._match, str(error)):
@@ -100,6 +108,21 @@ class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Con
         elif not isinstance(error, Exception):
             return False  # an interrupt
         raise AssertionError(f"{self._doing}: expected {names}, found {told(error)}") from error
+
+
+def _final(error: Exception) -> str:
+    return f"expected a final error, as another try would end in the same way, found {told(error)}"
+
+
+@contextmanager
+def ends_for_good(doing: str) -> Iterator[None]:
+    """The block goes well, or ends in a final error of the format: nobody else was there, so nobody could be first.
+    ``doing`` says what is done: "a table is created"."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except _AGAIN as error:
+        raise AssertionError(f"{doing}: {_final(error)}") from error
 
 
 @contextmanager

@@ -48,7 +48,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import RetryPolicy, RoundResult, TieringRound, write_task
-from laketier_conformance.expect import columns
+from laketier_conformance.expect import columns, ends_for_good
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("value", pa.float64())])
 QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.05)
@@ -136,7 +136,8 @@ class Lake:
     def create(self, schema: pa.Schema = SCHEMA, name: str = "db.t", **descriptor: Any) -> Table:
         """A new table, or the one that is there already."""
         path = TablePath.parse(name)
-        self.storage.catalog().create_table(path, TableDescriptor(schema, **descriptor))
+        with ends_for_good("a table is created, and nobody else is there"):
+            self.storage.catalog().create_table(path, TableDescriptor(schema, **descriptor))
         return Table(self, path)
 
     def table(self, name: str) -> Table:

@@ -13,6 +13,7 @@ import pytest
 
 from laketier.spi import (
     AddColumn,
+    CommitError,
     Feature,
     LaketierError,
     ScanRequest,
@@ -130,7 +131,9 @@ def test_a_drop(in_store: InStore) -> None:
     state = committer.open()
     stored.lake.storage.catalog().drop_table(table.path)
     expect(set(stored.keys()), set(before), "keys of the bucket after a table was made and dropped, and before")
-    with refused((LaketierError, OSError), "a round is published in a store, whose table was dropped since `open`"):
+    with refused(
+        (LaketierError, CommitError, OSError), "a round is published in a store, whose table was dropped since `open`"
+    ):
         committer.publish(state, [], None)
     committer.close()
     with refused(TableNotFound, "a table that was dropped in a store is loaded"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from laketier.spi import Conflict, Feature, FeatureNotSupported, Fenced, LaketierError, Op
+from laketier.spi import CommitError, Conflict, Feature, FeatureNotSupported, Fenced, LaketierError, Op
 from laketier_conformance import answer_types, failures
-from laketier_conformance.expect import cause_of, difference, expect, goes_well, refused
+from laketier_conformance.expect import cause_of, difference, ends_for_good, expect, goes_well, refused
 
 MANY = list(range(5_000))
 
@@ -82,6 +82,18 @@ def test_the_error_can_be_looked_at() -> None:
     with refused(Conflict, "x", match="mo.ed") as caught:
         raise Conflict("moved")
     assert (type(caught.value), caught.text) == (Conflict, "moved")
+
+
+def test_where_any_error_will_do_it_is_a_final_one() -> None:
+    says = r"a column is added: expected a final error, .*, found Conflict\(somebody was first\)"
+    for block in (refused(LaketierError, "a column is added"), ends_for_good("a column is added")):
+        with pytest.raises(AssertionError, match=says), block:
+            raise Conflict("somebody was first")
+    for wanted in ((LaketierError, CommitError), Conflict):
+        with refused(wanted, "a stale state is published"):
+            raise Conflict("somebody was first")
+    with pytest.raises(Fenced), ends_for_good("a column is added"):
+        raise Fenced("it is over")
 
 
 def test_an_error_in_between_is_told_with_what_was_done() -> None:

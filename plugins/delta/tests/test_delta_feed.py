@@ -147,9 +147,10 @@ def test_a_version_whose_properties_nobody_knows_any_more(fed: Any, support: Any
     assert changes(fed, last, last + 1)[1] == [(14, "v14", "+I")]
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_a_removal_has_to_name_its_partition(lake: Any, support: Any, named: bool) -> None:
-    lake.create(support.IDS, "v", delta__enableChangeDataFeed="true")
+@pytest.mark.parametrize(("partition", "named"), [("v", True), ("v", False), (None, False)])
+def test_a_removal_has_to_name_its_partition(lake: Any, support: Any, partition: str | None, named: bool) -> None:
+    """Where the table has partitions: else there is nothing to name."""
+    lake.create(support.IDS, *([partition] if partition else []), delta__enableChangeDataFeed="true")
     lake.epoch(0, support.ids(1, 2))
     start = DeltaTable(lake.uri).version() + 1
     DeltaTable(lake.uri).delete("v = 'v2'")
@@ -160,7 +161,9 @@ def test_a_removal_has_to_name_its_partition(lake: Any, support: Any, named: boo
         for action in actions:
             action.get("remove", {}).pop("partitionValues", None)
     entry.write_text("\n".join(map(json.dumps, actions)))
-    if named:
+    if partition is None:
+        assert sorted(changes(lake, start, start + 1)[1]) == [(1, "v1", "+I"), (1, "v1", "-D"), (2, "v2", "-D")]
+    elif named:
         assert changes(lake, start, start + 1)[1] == [(2, "v2", "-D")]
     else:
         with pytest.raises(IncompatibleTable, match="which partition a file was removed from"):
