@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,13 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused
+from laketier_conformance.expect import told as error_told
+from laketier_conformance.interposed.runs import spread
 from laketier_conformance.lake import ids_of, token
 from laketier_conformance.stored import Stored
+from laketier_conformance.stores.proxy import Fault
+from laketier_conformance.stores.steps import Step, recorded
+from laketier_conformance.stores.wsgi import Sent
 from laketier_conformance.verdict import STRIDES
 
 pytestmark = pytest.mark.needs(Feature.OBJECT_STORES)
@@ -145,6 +151,47 @@ def test_a_drop(in_store: InStore) -> None:
     expect((again.ids, again.watermark()), ([], None), "rows and watermark of a table that was dropped and made anew")
 
 
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_drop_that_is_cut_off(in_store: InStore, request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> None:
+    """A table of many objects is deleted in several requests, and whoever drops it is stopped before one of them, from
+    the second on. Its name is not lost: the drop is asked for again, or is over, and then a table is made under the
+    name, which has nothing of the one before."""
+    stored = in_store()
+    most, seed = -(-pytestconfig.getoption("lake_steps") // 3), pytestconfig.getoption("lake_seed")
+    with recorded(stored.proxy) as sent:
+        _made_and_dropped(stored, request)
+    steps = sum(map(_takes_away, sent))
+    for at in spread(max(steps - 1, 0), most, seed):
+        step = Step(at + 1, Fault.DENIED, lasting=True, counts=_takes_away)
+        _made_and_dropped(stored, request, step)
+        if step.met is None:
+            continue
+        cut = f"a drop of db.t in a store, {step.told}"
+        catalog = stored.lake.storage.catalog()
+        with suppress(TableNotFound):
+            catalog.drop_table(stored.lake.table("db.t").path)
+        try:
+            again = stored.lake.create()
+        except LaketierError as error:
+            pytest.fail(f"{cut}, and asked for again: no table can be made under the name: {error_told(error)}")
+        expect((again.ids, again.watermark()), ([], None), f"{cut}: rows and watermark of the next table of the name")
+
+
+def _made_and_dropped(stored: Stored, request: pytest.FixtureRequest, step: Step | None = None) -> None:
+    table = stored.lake.create()
+    expect(table.append(0).outcome, RoundOutcome.PUBLISHED, "the first round of a table in a store")
+    with _small_pages(stored, request):
+        if step is None:
+            stored.lake.storage.catalog().drop_table(table.path)
+            return
+        with stored.proxy.deciding(step), suppress(Exception):  # how it ends is asked by other tests
+            stored.lake.storage.catalog().drop_table(table.path)
+
+
+def _takes_away(sent: Sent) -> bool:
+    return sent.method == "DELETE" or sent.deletes_many
+
+
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder_with_an_odd_name(in_store: InStore, name: str) -> None:
     """It is a key of just that name, or refused."""
@@ -182,11 +229,7 @@ def test_a_whole_bucket(in_store: InStore) -> None:
 def test_a_listing_comes_in_pages(in_store: InStore, request: pytest.FixtureRequest) -> None:
     """As it does of many keys: whoever takes the first page for all loses tables, versions and rows."""
     stored = in_store()
-    if stored.store.is_ours:
-        stored.proxy.page = PAGE
-    else:
-        request.node.user_properties.append((STRIDES, WHOLE))
-    try:
+    with _small_pages(stored, request):
         names = [f"db.t{number}" for number in range(PAGE + 1)]
         tables = [stored.lake.create(name=name) for name in names]
         for epoch in range(PAGE + 1):
@@ -201,5 +244,16 @@ def test_a_listing_comes_in_pages(in_store: InStore, request: pytest.FixtureRequ
             table = stored.lake.create(name="db.more")
             stored.lake.storage.catalog().drop_table(table.path)
             expect(set(stored.keys()), before, "keys after a table was made and dropped, where listings have pages")
+
+
+@contextmanager
+def _small_pages(stored: Stored, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Libraries delete what a page lists with one request."""
+    if stored.store.is_ours:
+        stored.proxy.page = PAGE
+    else:
+        request.node.user_properties.append((STRIDES, WHOLE))
+    try:
+        yield
     finally:
         stored.proxy.page = None
