@@ -17,7 +17,7 @@ from laketier.service.state import (
     Worker,
 )
 from laketier.service.state import store as storing
-from laketier.service.state.leasing import TRIES_AT_ONCE
+from laketier.service.state.endings import TRIES_AT_ONCE
 from laketier.spi import ConfigError
 from state_tables import A, B, Clock, names, row, table
 

@@ -15,22 +15,14 @@ from typing import Any
 
 from sqlalchemy import Connection, select, tuple_, update
 
-from laketier.service.schedule import Backoff, State, due_at, move
+from laketier.service.schedule import Backoff, State, move
 from laketier.service.state import deaths
-from laketier.service.state.enqueueing import enqueue_due, given_back
+from laketier.service.state.endings import Result, Retries, after, after_failure, ending, of_death, round_of, text_of
+from laketier.service.state.enqueueing import enqueue_due
 from laketier.service.state.errors import LeaseLost, StateError
 from laketier.service.state.records import Failure, Lease, LeaseEnd, RegisteredTable, RoundRecord, Success
-from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record, storable
+from laketier.service.state.rows import Queue, as_table, change, locked, record
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
-from laketier.spi.redaction import redacted
-
-Result = Success | Failure | None
-"""How a lease ends; None: given back."""
-TRIES_AT_ONCE = 3
-"""After so many failures in a row a table waits, also where the next try may well go better: another writer that
-commits all the time must not keep a worker busy for nothing."""
-
-_ERROR_CHARACTERS = 4000
 
 
 def acquire(
@@ -129,7 +121,7 @@ def end(
     if len({lease.table.id for lease, _ in results}) != len(results):
         raise StateError("a table's lease is ended twice in one call", fix="Give each table once.")
     tables = locked(connection, service, [lease.table.id for lease, _ in results])
-    queue = Queue(connection, service)
+    queue, retries = Queue(connection, service), Retries(now, backoff, draw)
     changes: list[tuple[RegisteredTable, dict[str, Any]]] = []
     died: list[tuple[RegisteredTable, Lease, Failure]] = []
     rounds: list[RoundRecord] = []
@@ -142,31 +134,24 @@ def end(
         if isinstance(result, Failure) and result.death is not None:
             died.append((table, lease, result))
             continue
-        rounds.append(_round_of(table, lease, result, now))
-        changes.append((table, _after(table, result, queue, now, backoff, draw)))
+        rounds.append(round_of(table, lease, result, now))
+        changes.append((table, after(table, result, queue, retries)))
     if change(connection, changes) != len(changes):
         raise StateError("the database changed rows that were locked", fix="Report this.")
     record(connection, rounds)
     for table, lease, failure in died:
-        _charge(connection, service, table, lease, failure, now, backoff, draw)
+        _charge(connection, service, table, lease, failure, retries)
     return _not_ended_so(connection, others)
 
 
 def _charge(
-    connection: Connection,
-    service: str,
-    table: RegisteredTable,
-    lease: Lease,
-    failure: Failure,
-    now: int,
-    backoff: Backoff,
-    draw: random.Random,
+    connection: Connection, service: str, table: RegisteredTable, lease: Lease, failure: Failure, retries: Retries
 ) -> None:
     assert failure.death is not None
     charge = deaths.charged_in_round(connection, service, table, failure.death)
-    told = replace(failure, error=f"{charge.why}. {_text(failure)}", retryable=not charge.set_aside)
-    record(connection, [_round_of(table, lease, told, now)])
-    values = {**_after_failure(table, told, now, backoff, draw), **charge.columns, "error": _text(told)}
+    told = replace(failure, error=f"{charge.why}. {text_of(failure)}", retryable=not charge.set_aside)
+    record(connection, [round_of(table, lease, told, retries.now)])
+    values = {**after_failure(table, told, retries), **charge.columns, "error": text_of(told)}
     if change(connection, [(table, values)]) != 1:
         raise StateError("the database changed rows that were locked", fix="Report this.")
 
@@ -178,112 +163,6 @@ def lost(lease: Lease) -> LeaseLost:
         where=lease.table.name,
         why="it ran out and was taken over, or the table was dropped, moved or recreated meanwhile",
         fix="Discard the staged files of this round. The worker that has the lease now continues from the watermark.",
-    )
-
-
-def _after(
-    table: RegisteredTable, result: Result, queue: Queue, now: int, backoff: Backoff, draw: random.Random
-) -> dict[str, Any]:
-    same = {name: getattr(table, name) for name in _ENDING_COLUMNS}
-    if result is None:
-        return {**same, **given_back(table, queue, now)}
-    if isinstance(result, Failure):
-        return {**same, **_after_failure(table, result, now, backoff, draw)}
-    # A round's own clock may be another one: what it looked up was there between its lease's begin and now.
-    read_until = min(now, max(table.leased_at or 0, now if result.read_until_at is None else result.read_until_at))
-    values: dict[str, Any] = {
-        **same,
-        **NOT_IN_QUEUE,
-        "last_tiered_at": _past(table.last_tiered_at, now) if result.force_completed else read_until,
-        "due_at": due_at(read_until, table.freshness_seconds, max(0, now - table.due_at)),
-        "failures": 0,
-        "deaths": 0,
-        "suspect": False,
-        "error": None,
-        "offsets": table.offsets if result.offsets is None else result.offsets,
-        "epoch": table.epoch if result.epoch is None else result.epoch,
-        "snapshot_id": table.snapshot_id if result.snapshot_id is None else result.snapshot_id,
-        "lag_offsets": result.lag_offsets,
-        "lag_seconds": result.lag_seconds,
-        "rounds_total": table.rounds_total + 1,
-        "rows_total": table.rows_total + result.rows,
-        "bytes_total": table.bytes_total + result.bytes,
-        "files_total": table.files_total + result.files,
-        "bad_records_total": table.bad_records_total + result.bad_records,
-    }
-    if result.force_completed:
-        return {**values, **given_back(table, queue, now)}
-    then = State.PAUSED if table.paused else State.SCHEDULED
-    return {**values, "state": move(table.name, table.state, State.TIERED, then).value}
-
-
-def _past(tiered_at: int | None, now: int) -> int | None:
-    """None where a clock that was ahead set it: nobody knows how old the table is."""
-    return None if tiered_at is None or tiered_at > now else tiered_at
-
-
-_ENDING_COLUMNS = (
-    *("state", "enqueued_at", "next_try_at", "last_tiered_at", "due_at", "failures", "error", *UNLEASED),
-    *("deaths", "suspect"),
-    *("offsets", "epoch", "snapshot_id", "lag_offsets", "lag_seconds"),
-    *("rounds_total", "rows_total", "bytes_total", "files_total", "bad_records_total"),
-)
-
-
-def _after_failure(
-    table: RegisteredTable, failure: Failure, now: int, backoff: Backoff, draw: random.Random
-) -> dict[str, Any]:
-    failures = table.failures + 1
-    # It did no harm this time: it need not be alone for that again, unless a death has been charged to it.
-    suspect = table.suspect and table.deaths > 0
-    values: dict[str, Any] = {**NOT_IN_QUEUE, "failures": failures, "error": _text(failure), "suspect": suspect}
-    if not failure.retryable:
-        return {**values, "state": move(table.name, table.state, State.STOPPED).value}
-    state = move(table.name, table.state, State.FAILED)
-    if table.paused:
-        return {**values, "state": move(table.name, state, State.PAUSED).value}
-    wait = 0 if failure.at_once and failures <= TRIES_AT_ONCE else backoff.wait_ms(failures, draw)
-    return {**values, "state": state.value, "next_try_at": now + wait}
-
-
-def _ending(result: Result) -> LeaseEnd:
-    if result is None:
-        return LeaseEnd.RELEASED
-    if isinstance(result, Failure):
-        return LeaseEnd.FAILED if result.retryable else LeaseEnd.STOPPED
-    return LeaseEnd.FORCE_COMPLETED if result.force_completed else LeaseEnd.TIERED
-
-
-def _of_death(result: Result) -> bool:
-    """Whether it may have set its table aside."""
-    return isinstance(result, Failure) and result.death is not None
-
-
-def _text(failure: Failure) -> str:
-    error = failure.error
-    text = error if isinstance(error, str) else str(error) or type(error).__name__
-    return redacted(storable(text))[:_ERROR_CHARACTERS]
-
-
-def _round_of(table: RegisteredTable, lease: Lease, result: Result, now: int) -> RoundRecord:
-    began = now if table.leased_at is None else table.leased_at
-    ended = RoundRecord(table.id, lease.fence, lease.worker, began, now, _ending(result))
-    if isinstance(result, Failure):
-        return replace(ended, error=_text(result))
-    if result is None:
-        return ended
-    return replace(
-        ended,
-        epoch=result.epoch,
-        rows=result.rows,
-        bytes=result.bytes,
-        files=result.files,
-        bad_records=result.bad_records,
-        snapshot_id=result.snapshot_id,
-        range_start=result.range_start,
-        range_end=result.range_end,
-        lag_offsets=result.lag_offsets,
-        lag_seconds=result.lag_seconds,
     )
 
 
@@ -301,7 +180,7 @@ def _not_ended_so(connection: Connection, results: Sequence[tuple[Lease, Result]
         return (
             row is not None
             and row.worker == lease.worker
-            and (row.ending == _ending(result).value or (_of_death(result) and row.ending == LeaseEnd.STOPPED.value))
+            and (row.ending == ending(result).value or (of_death(result) and row.ending == LeaseEnd.STOPPED.value))
             and (not isinstance(result, Success) or row.epoch == result.epoch)
         )
 

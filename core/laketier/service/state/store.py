@@ -11,6 +11,7 @@ from sqlalchemy import Connection, false, select
 from laketier.service.schedule import Backoff
 from laketier.service.state import commands, history, leasing, upkeep
 from laketier.service.state.database import Database
+from laketier.service.state.endings import Result
 from laketier.service.state.migrate import migrate
 from laketier.service.state.records import (
     Failure,
@@ -170,11 +171,11 @@ class StateStore:
         `LeaseLost`."""
         self._end(lease, None)
 
-    def _end(self, lease: Lease, result: leasing.Result) -> None:
+    def _end(self, lease: Lease, result: Result) -> None:
         if self._end_all([(lease, result)]):
             raise leasing.lost(lease)
 
-    def _end_all(self, results: Sequence[tuple[Lease, leasing.Result]]) -> tuple[Lease, ...]:
+    def _end_all(self, results: Sequence[tuple[Lease, Result]]) -> tuple[Lease, ...]:
         with self._database.write() as connection:
             return leasing.end(connection, self.service, results, self._now(connection), self._backoff, self._draw)
 
