@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fnmatch
 import importlib
@@ -162,7 +163,13 @@ def _pass_on(name: str) -> None:
 
     @app.command(name, context_settings=settings, help=(module.__doc__ or "").partition(":")[0] + ".")
     def run(context: typer.Context) -> None:
-        raise typer.Exit(module.command(context.args))
+        parser = argparse.ArgumentParser(
+            f"python -m laketier_verification.faults {name}",
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(parser)
+        raise typer.Exit(module.main(parser.parse_args(context.args)))
 
 
 for _name in ("races", "readers", "foreign", "union", "service"):

@@ -22,7 +22,6 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -218,15 +217,3 @@ def write_json(path: Path | None, name: str, document: dict[str, Any]) -> None:
     target = path or Path(__file__).resolve().parents[3] / "artifacts" / "faults" / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-
-
-def command(argv: Sequence[str] | None = None) -> int:
-    """The command line; the exit code."""
-    prog = f"python -m laketier_verification.faults {Path(__file__).stem}"
-    parser = argparse.ArgumentParser(prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_arguments(parser)
-    return main(parser.parse_args(argv))
-
-
-if __name__ == "__main__":
-    raise SystemExit(command())

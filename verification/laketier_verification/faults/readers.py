@@ -14,7 +14,6 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,15 +147,3 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"  WRONG: {line}")
     write_json(arguments.json, f"readers-{arguments.format}", dict(vars(result)))
     return 1 if result.wrong else 0
-
-
-def command(argv: Sequence[str] | None = None) -> int:
-    """The command line; the exit code."""
-    prog = f"python -m laketier_verification.faults {Path(__file__).stem}"
-    parser = argparse.ArgumentParser(prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_arguments(parser)
-    return main(parser.parse_args(argv))
-
-
-if __name__ == "__main__":
-    raise SystemExit(command())

@@ -14,7 +14,6 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from fnmatch import fnmatch
@@ -88,18 +87,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="*", help="scenarios whose name fits, as in a shell")
     parser.add_argument("--keep", action="store_true", help="leave the folders of those that failed")
     parser.add_argument("--json", type=Path, help="where the figures go; artifacts/faults/ by default")
-
-
-def command(argv: Sequence[str] | None = None) -> int:
-    """The command line; the exit code."""
-    parser = argparse.ArgumentParser(
-        f"python -m laketier_verification.faults {Path(__file__).stem}",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_arguments(parser)
-    return main(parser.parse_args(argv))
-
-
-if __name__ == "__main__":
-    raise SystemExit(command())

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -266,14 +266,6 @@ def main(arguments: argparse.Namespace) -> int:
     name = f"union-{arguments.format}{'-keyed' if arguments.keyed else ''}"
     write_json(arguments.json, name, {**vars(result), "verdict": vars(result.verdict)})
     return 1 if result.wrong else 0
-
-
-def command(argv: Sequence[str] | None = None) -> int:
-    """The command line; the exit code."""
-    prog = "python -m laketier_verification.faults union"
-    parser = argparse.ArgumentParser(prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_arguments(parser)
-    return main(parser.parse_args(argv))
 
 
 if __name__ == "__main__":
