@@ -2,6 +2,9 @@
 
 werkzeug's own server closes each connection after one answer, waits for more of the request, and parses each
 head as an e-mail: two thirds of the time of a request to moto.
+
+The proxy of faults reads requests by the same code, to cut a connection before or after an effect, which no server of
+applications lets it. Beside it waitress would only be one more part: 1.1 times the CPU of a put to moto.
 """
 
 from __future__ import annotations

@@ -42,10 +42,21 @@ Given = Mapping[str, pa.DataType]
 def inferred_json(
     data: bytes, first: int, given: Given | None = None, *, times: bool = True
 ) -> Iterator[tuple[int, pa.Schema]]:
-    """The columns of lines of JSON, a piece after another, each with the number of its first line. ``first``: that of
-    the first line of ``data``. What never has a value is of the type null, as other lines may tell more. Without
-    ``times`` texts are texts, whatever they look like. Raises `BadValue` for lines that no columns fit, with their
-    numbers."""
+    """Infer columns from lines of JSON, piece by piece.
+
+    Args:
+        data: Whole lines.
+        first: The number of its first line.
+        given: Types that the user chose.
+        times: Whether a text that looks like a time is one.
+
+    Yields:
+        The number of a piece's first line, and the columns of that piece. A column without any value has the type
+        null, as other pieces may tell more.
+
+    Raises:
+        BadValue: No columns fit some lines. It has their numbers.
+    """
     chosen = pa.schema(list((given or {}).items()))
     for lines, numbers in _pieces(_lines(data, first, BLANKS)):
         # Nothing but objects may come before Arrow's reader, which crashes over a bare null.

@@ -45,7 +45,14 @@ def columns_of(files: bytes, message: str | None, where: str) -> tuple[pa.Schema
 def reader_of(
     files: bytes, name: str, unframed: Callable[[Any], Callable[[bytes], Any]] | None = None
 ) -> Callable[[bytes], dict[str, Any]]:
-    """What reads one value. ``unframed``: makes of the message's class what parses a value that stands in a frame."""
+    """Make the function that reads one value, the bytes of a message, into a dict by column.
+
+    Args:
+        files: The serialised `FileDescriptorSet`.
+        name: The message's full name.
+        unframed: For values that stand in a frame: given the message's class, it makes the function that parses one.
+            By default a value is the message alone.
+    """
     from google.protobuf.message_factory import GetMessageClass
 
     message = message_of(files, name, name)

@@ -77,8 +77,8 @@ class TableStore(ABC):
         folder is gone. After any other error the outcome is unknown."""
 
     def distrust(self) -> None:  # noqa: B027 - optional
-        """Called where two documents had one name. A storage whose `create` was tried in this process tries it again
-        before the next one."""
+        """Forget that `create` was found to have one winner: two documents were seen under one name. A storage that
+        tries this once in a process tries it again before its next `create`. Others have nothing to do."""
 
     @abstractmethod
     def replace(self, path: str, data: bytes) -> None:
@@ -95,7 +95,8 @@ class TableStore(ABC):
         gone."""
 
     def all_of(self, asks: Sequence[Callable[[], T]]) -> list[T]:
-        """What ``asks`` return, which do not depend on each other. Storage where each is a request asks at once."""
+        """Call each of ``asks``, in any order, and return the answers in theirs. The calls must not depend on each
+        other: a storage where each is a request makes them at the same time."""
         return [ask() for ask in asks]
 
     # -- data files -------------------------------------------------------------------------------------------------

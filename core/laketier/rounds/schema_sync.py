@@ -33,8 +33,12 @@ def check_same(before: LogTable, now: LogTable, *, where: str) -> None:
 
 
 def prepared_table(lake: Lake, table: LogTable) -> TableInfo:
-    """The lake table with the source's columns: created with its partitions and buckets unless the user said
-    otherwise, and following what became of the source's columns since. What a row went through is no column of it."""
+    """Create the lake table, or bring its columns up to those of the source. Driver.
+
+    A new table has the source's partitions and buckets, unless the user chose others. Columns that the source added,
+    widened or renamed since are changed in the lake, too. Of a table with a primary key, the column with the change
+    type is not stored.
+    """
     where = str(lake.config.table)
     require_mode(lake.config.format, lake.plugin.features, mode_of(table))
     schema = rows_of_changes(table.schema, table.change_column) if table.primary_key else table.schema

@@ -18,8 +18,15 @@ _WAITS_FOR_A_PERSON = (State.STOPPED, State.PAUSED)
 
 @dataclass
 class UntilIdle:
-    """``since``: the start (ms since the epoch, UTC). ``ahead``: of tables that were tiered later than that by a clock
-    which was ahead then, when. One thread at a time."""
+    """Says when a worker that runs ``until_idle`` is done: once every table was tiered since the start, waits for a
+    person, or has failed too often. For one thread.
+
+    Attributes:
+        since: The start, in ms since the epoch (UTC).
+        failures: By a table's id, its failures in a row at the start.
+        ahead: By a table's id, when it was tiered last, if that is not before the start: the clock was ahead then. It
+            counts as tiered once the time is another one.
+    """
 
     since: int
     failures: Mapping[int, int] = field(default_factory=dict)

@@ -87,8 +87,9 @@ def is_counter(offset: str) -> bool:
 
 
 def file_source_entries(text: str, name: str) -> Iterator[tuple[int, str]]:
-    """Each file that a source's log lists: the batch it came with, and the line as it stands. Raises
-    `NotUnderstood`."""
+    """Read a log of a file source, as Spark keeps it in a checkpoint's ``sources/``. Yields, for each file that it
+    lists, the id of the batch that read the file, and the log's line. ``name``: that of the log, for messages. Raises
+    `NotUnderstood` for another version or form of the log."""
     lines = text.split("\n")
     if lines[0].strip() != "v1":
         raise NotUnderstood(f"{name} begins with {lines[0][:40]!r}, and only version v1 of it is known")

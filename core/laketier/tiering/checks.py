@@ -48,8 +48,8 @@ class BaseSnapshot:
 
 
 def check_base(state: TableState, base: BaseSnapshot | None) -> None:
-    """Refuse files whose rows were merged with another snapshot than the one just opened: what came between would be
-    undone, or be there twice. None: nothing was merged. Raises `Overtaken`."""
+    """Refuse files whose rows were merged with an older snapshot than the one just opened: published, they would undo
+    the commits in between, or bring rows twice. ``base`` is None where nothing was merged. Raises `Overtaken`."""
     if base is not None and state.snapshot_id != base.snapshot_id:
         raise Overtaken(
             f"the table changed while rows were merged: from snapshot {base.snapshot_id} to {state.snapshot_id}",

@@ -34,8 +34,9 @@ def digests_after(head: Manifest) -> dict[int, str]:
 
 
 def step_towards(number: int, manifest: Manifest) -> int | None:
-    """The manifest to ask about ``number``, which ``manifest`` does not name: the oldest after it that is named. None
-    where that is no step of the usual length, as its writer did not know them, or ``number`` is none before it."""
+    """Find the manifest to read next on the way back from ``manifest`` to ``number``, whose digest it does not have:
+    the oldest after ``number`` whose digest it has. None where that would be a shorter step than usual, as its writer
+    knew few digests, or where ``number`` does not come before it."""
     usual = min((end for end in ends_before(manifest.number) if end > number), default=-1)
     named = [each for each in manifest.digests if each > number]
     step = min([*named, manifest.number - 1])

@@ -21,8 +21,8 @@ _ONE_AT_A_TIME = threading.Lock()  # alembic keeps what it works on in module gl
 
 
 def migrate(database: Database) -> None:
-    """Bring it to the newest version, in one transaction, whatever other processes do the same. Raises `StateError`
-    for a database that a newer laketier has migrated already."""
+    """Bring the database to the newest version, in one transaction. Other processes may do the same at the same time.
+    Raises `StateError` for a database that a newer laketier has migrated already."""
     from alembic import command  # not before a database is opened
     from alembic.config import Config
     from alembic.script import ScriptDirectory
