@@ -6,19 +6,18 @@ with an overlap doubled rows, and an offset that is no integer a watermark that 
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
-from laketier.kit.library_errors import close_and_tell, told
+from laketier.kit.library_errors import close_and_tell
 from laketier.registry.source_errors import naming_source_errors
+from laketier.rounds.checked_plan import PlanCheck
 from laketier.rounds.described import misdescribed
 from laketier.rounds.reused import Kept
 from laketier.spi import (
@@ -115,63 +114,8 @@ class CheckedLog(TableLog):
             planned = self.log.plan(wanted)
         if not isinstance(planned, Sequence):
             raise self._broken(f"`plan` returned {planned!r}", "it returns a sequence of splits")
-        last: dict[str, LogSplit] = {}
-        parts: dict[str, set[bytes]] = {}
-        for split in planned:
-            if not isinstance(split, LogSplit):
-                raise self._broken(f"`plan` has {split!r}, which is no LogSplit")
-            if split.bucket not in wanted.end:
-                raise self._broken(f"`plan` has bucket {split.bucket!r}, which the range has not")
-            if type(split.start) is not int or type(split.end) is not int:
-                raise self._broken(f"`plan` has the offsets {split.start!r} to {split.end!r}", "offsets are int")
-            if not isinstance(split.bytes, Integral | None):
-                raise self._broken(f"`plan` has a split of {split.bytes!r:.300} bytes", "the size of a split is int")
-            before = last.get(split.bucket)
-            so_far = wanted.start.get(split.bucket, 0) if before is None else before.end
-            if split.start == so_far:
-                parts.pop(split.bucket, None)
-            elif before is None or not _shares(before, split):
-                self._refuse(split, so_far)
-            else:
-                others = parts.setdefault(split.bucket, {self._part(before)})
-                if self._part(split) in others:
-                    self._refuse(split, so_far)
-                others.add(self._part(split))
-            if split.end <= split.start:
-                raise self._broken(
-                    f"`plan` has a split from {split.start} to {split.end} of bucket {split.bucket!r}, which is empty"
-                )
-            last[split.bucket] = split
-        for bucket, end in wanted.end.items():
-            start = wanted.start.get(bucket, 0)
-            if bucket not in last and end > start:
-                raise self._broken(
-                    f"`plan` leaves out bucket {bucket!r}, and the range has its offsets {start} to {end}",
-                    "rows would be lost; where nothing is to be read, a split says so by its payload",
-                )
-            if bucket in last and last[bucket].end != end:
-                raise self._broken(
-                    f"`plan` ends at offset {last[bucket].end} of bucket {bucket!r}, and the range at {end}"
-                )
+        PlanCheck(wanted, self._broken).check(planned)
         return planned
-
-    def _part(self, split: LogSplit) -> bytes:
-        """Tells parts of the same offsets apart. A payload has no hash, and goes to its task as a pickle."""
-        try:
-            return pickle.dumps(split.payload)
-        except Exception as error:
-            raise self._broken(
-                f"`plan` has the payload {split.payload!r:.300}, which can't be pickled: {told(error)}",
-                "a payload is a frozen dataclass of the source's module",
-            ) from error
-
-    def _refuse(self, split: LogSplit, so_far: int) -> NoReturn:
-        lost = split.start > so_far
-        raise self._broken(
-            f"`plan` has a split of bucket {split.bucket!r} that begins at offset {split.start}, "
-            f"and those before it end at {so_far}",
-            "rows would be lost" if lost else "rows would be read twice",
-        )
 
     def read(
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
@@ -284,12 +228,6 @@ def _broken(name: object, what: str, rule: str | None = None) -> PluginBroken:
 
 def _is_name(value: object) -> bool:
     return bool(value) and is_utf8(value)
-
-
-def _shares(before: LogSplit, split: LogSplit) -> bool:
-    """Whether two splits are parts of the same offsets, as the row groups of a file are. Their payloads say which."""
-    same = (before.start, before.end) == (split.start, split.end)
-    return same and split.payload is not None and before.payload is not None
 
 
 def _is_record(record: Any) -> bool:
