@@ -35,9 +35,10 @@ _CLOSING_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
 _PRUNE_AT_LEAST_SECONDS = 2.0
 KEPT_ROUNDS = 500
-KEPT_WORKERS = 500
 """So many ended rounds of each table are kept: hundreds of tables with a round every few seconds would fill the disk of
 the state database otherwise."""
+KEPT_WORKERS = 500
+"""So many workers, of those that are long silent, are kept: each start has a name of its own."""
 BIG_WEIGHT = 500_000
 """A round of more than this (`laketier.rounds.splits.weight_of`) has a job of its own, so that small tables need not
 wait for it."""
