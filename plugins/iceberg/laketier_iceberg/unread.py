@@ -42,11 +42,17 @@ def refusal(error: Exception, catalog: Catalog, path: TablePath, warehouse: str)
         return FeatureNotSupported(
             "a column's type", format=FORMAT, reason=f"of {where} pyiceberg says: {_one_line(error)}", fix=_SPARK
         )
+    fix = "Restore the metadata file that the catalog names, or register an older one with the catalog."
+    if isinstance(error, FileNotFoundError):
+        fix += (
+            " If the warehouse was moved: Iceberg's metadata names files by their whole paths, so move it back, or, on "
+            "a file system, make its former place a link to it."
+        )
     return CorruptTable(
         "the table's metadata can't be read",
         where=where if file is None else f"{where}, {file}",
         why=f"{type(error).__name__}: {_one_line(error)}",
-        fix="Restore the metadata file that the catalog names, or register an older one with the catalog.",
+        fix=fix,
     )
 
 

@@ -22,6 +22,7 @@ from laketier.spi import (
     UnsupportedType,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE
+from laketier_verification.lakes import append, ids, lake_at, read_all, rows_of
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -193,6 +194,18 @@ def test_what_is_not_understood_is_refused_before_reading_by_name(
     with pytest.raises(error, match=message) as caught:
         source.plan(ScanRequest())
     assert "events" in str(caught.value)
+
+
+def test_a_warehouse_that_was_moved_goes_on_once_its_former_place_is_a_link(tmp_path: Path) -> None:
+    """The metadata names files by whole paths, and the error spoke of a file to restore."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    append(lake_at(old, "iceberg"), rows_of(1, 2))
+    old.rename(new)
+    with pytest.raises(CorruptTable, match=r"metadata can't be read.* If the warehouse was moved.*former place a link"):
+        read_all(lake_at(new, "iceberg"))
+    old.symlink_to(new)
+    append(lake_at(new, "iceberg"), rows_of(3))
+    assert ids(lake_at(new, "iceberg")) == [1, 2, 3]
 
 
 def test_tables_of_version_3_are_not_written(events: Any) -> None:

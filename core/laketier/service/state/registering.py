@@ -16,6 +16,7 @@ from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, e
 from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError
 
+_ALL_MOVED = " If the warehouse was moved as a whole, `laketier service resume FILE '*'` resumes all of its tables."
 _WITHOUT_LOG = (State.FAILED, State.STOPPED)
 _GONE = "it is no longer in the source, or the service's file no longer names it"
 
@@ -139,7 +140,8 @@ class Registrar:
 
     def _move(self, wanted: Registration, row: RegisteredTable) -> None:
         """Its progress is that of the old target under the old pipeline. To go on by itself could double rows."""
-        before, after = (f" in {row.warehouse}", f" in {wanted.warehouse}") if _is_elsewhere(wanted, row) else ("", "")
+        elsewhere = _is_elsewhere(wanted, row)
+        before, after = (f" in {row.warehouse}", f" in {wanted.warehouse}") if elsewhere else ("", "")
         why = (
             f"it went to {row.format} {row.target}{before} as pipeline {row.pipeline!r}, "
             f"and the service's file now says {wanted.format} {wanted.target}{after} as {wanted.pipeline!r}"
@@ -152,7 +154,7 @@ class Registrar:
             **NOT_IN_QUEUE,
             "state": state.value,
             "error": f"{why}. Resume it to start there, from the beginning unless that lake table says from where; "
-            "or set the file back.",
+            "or set the file back." + (_ALL_MOVED if elsewhere else ""),
             "format": wanted.format,
             "target": wanted.target,
             "pipeline": wanted.pipeline,
