@@ -236,6 +236,34 @@ def test_markers_of_transactions_after_the_last_record_hide_it_from_no_stamp(
     assert stamp(3 + markers, 3) == others, "the record has expired, and its marker has not"
 
 
+def test_a_topic_that_is_compacted_no_more_goes_on_once_it_was_compacted_again(
+    nameless: KafkaBroker, tmp_path: Path, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gap that compaction left looks like the marker of a transaction. The mock broker tells no settings of topics
+    and compacts nothing: a topic with a marker there instead looks the same."""
+    lake = lake_at(tmp_path, "localfile", "db.t", lake__pipeline="tests.events.t")
+    is_compacted = [False]
+    monkeypatch.setattr(Cluster, "_may_be_compacted", lambda *_: is_compacted[0])
+    nameless.create_topic("t", 1)
+    produce(nameless.bootstrap, "t", map(value, range(3)))
+    round_of(nameless, lake.config, engine)
+    nameless.delete_topic("t")
+    nameless.create_topic("t", 1)
+    produce(nameless.bootstrap, "t", map(value, range(2)))
+    mark(nameless.bootstrap, "t")
+    produce(nameless.bootstrap, "t", [value(3)])
+    with pytest.raises(
+        OffsetsRewritten, match=r"If it was compacted until lately.* `laketier service resume`, and take"
+    ):
+        round_of(nameless, lake.config, engine)
+    is_compacted[0] = True
+    assert round_of(nameless, lake.config, engine).rows == 1
+    is_compacted[0] = False
+    produce(nameless.bootstrap, "t", [value(4)])
+    round_of(nameless, lake.config, engine)
+    assert ids(lake) == list(range(5))
+
+
 def test_a_broker_that_is_away_is_told_when_a_stamp_is_wanted() -> None:
     with KafkaBroker() as broker:
         broker.create_topic("t", 1)
