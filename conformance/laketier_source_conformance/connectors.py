@@ -127,6 +127,19 @@ class FilesHarness(SourceHarness):
         self.land(name, self.encode(rows))
         return rows
 
+    def append_begun(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
+        rows = [row_of(number) for number in numbers]
+        data = self.encode(rows)
+        hidden = self.zone / name / f".begun.{self.codec}"
+        hidden.write_bytes(data[: len(data) // 2])
+
+        def finish() -> Sequence[Row]:
+            hidden.unlink()
+            self.land(name, data)
+            return rows
+
+        return finish
+
     def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
         rows = [{**row_of(number), "text": text} for number, text in enumerate(texts, 2_000_000)]
         self.land(name, self.encode(rows))
@@ -185,7 +198,7 @@ class LakeHarness(SourceHarness):
     lake_format: ClassVar[str | None] = None
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
-        "append_open": "a commit is there as a whole",
+        **dict.fromkeys(("append_open", "append_begun"), "a commit is there as a whole"),
         "append_limits": "the suite of formats asks for the values of each type",
         **dict.fromkeys(("append_bad", "append_several", "append_bad_with_key"), "a lake table holds rows alone"),
         "append_late": "rows are in the order of their commits",

@@ -105,6 +105,11 @@ class SourceHarness(ABC):
         returns its rows."""
         raise NotImplementedError
 
+    def append_begun(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
+        """Write a part of what `append` would, as a writer that is in the midst of it: half a line, or a file under
+        the name that it has until it is whole. Return what writes the rest, and then returns the rows."""
+        raise NotImplementedError
+
     def append_many(self, name: str, count: int) -> None:
         """Append so many rows quickly."""
         raise NotImplementedError

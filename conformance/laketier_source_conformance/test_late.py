@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from laketier.spi import TableLog
+from contextlib import suppress
+
+from laketier.spi import LaketierError, TableLog
+from laketier_conformance.expect import expect
 from laketier_conformance.host_clocks import off
 from laketier_source_conformance.harness import Row
 from laketier_source_conformance.reads import between, first_of, latest, read_range, since
@@ -73,6 +76,25 @@ def test_rows_beside_an_open_transaction_cost_none(table: Table) -> None:
     table.expect_rows(
         found, "a log is read while a transaction is open, and the rest once it was committed: rows, each once"
     )
+
+
+def test_what_is_still_written_is_read_once_it_is_whole(table: Table) -> None:
+    """A half of a record is none, and no bad one: the whole one may get the same offset."""
+    table.append(3)
+    log = table.log()
+    start = {bucket: first_of(each) for bucket, each in log.bounds().items()}
+    finish = table.ask("append_begun", table.numbers(2))
+    found, middle = list[Row](), start
+    with suppress(LaketierError):  # a source may wait for the writer
+        bounds = log.bounds()
+        read = read_range(log, since(start, bounds))
+        expect([each.error for each in read.bad], [], "bad records of a log to which somebody is writing")
+        found, middle = read.rows, latest(bounds)
+    table.rows += finish()
+    table.append(1)
+    read = read_range(log, since(middle, log.bounds()))
+    expect([each.error for each in read.bad], [], "bad records of a log once what was written to it is whole")
+    table.expect_rows([*found, *read.rows], "a log is read in the midst of a write and after it: rows, each once")
 
 
 def test_a_bucket_that_is_closed_keeps_its_rows(table: Table) -> None:

@@ -19,6 +19,7 @@ class PolledHarness(SourceHarness):
         "engine_modules": "SQLite comes with Python",
         "append_several": "a row is a record of its own",
         "append_open": "SQLite has one writer: nobody appends while a transaction is open",
+        "append_begun": "a row is there as a whole",
         "append_late": "ids are given in the order of commits",
         "append_bad_with_key": "a row that is bad has no bytes, and no key",
         "append_equal": "each row has an id of its own",

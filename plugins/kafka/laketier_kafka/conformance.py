@@ -40,6 +40,7 @@ class KafkaHarness(SourceHarness):
         ),
         "close_bucket": "a partition of a topic is never closed",
         **dict.fromkeys(("replace_input", "update_rows"), "a record of a topic is never written again"),
+        "append_begun": "a record is there as a whole",
         "make_many": "the mock broker takes its time over each topic",
         "endpoint": "clients learn the brokers' addresses from the brokers",
         "append_many": "the mock broker keeps 5 MB of a topic, and lets what is older expire",

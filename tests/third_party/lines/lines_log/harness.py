@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -72,6 +72,23 @@ class LinesHarness(SourceHarness):
         ]
         self._write(name, rows)
         return rows
+
+    def append_begun(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
+        rows = [{"id": number, "text": f"row {number}", "score": number / 4} for number in numbers]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        path = min(self.files(name, empty=True))
+
+        def write(part: str) -> None:
+            with path.open("a") as file:
+                file.write(part)
+
+        write(text[: len(text) // 3])
+
+        def finish() -> Sequence[Row]:
+            write(text[len(text) // 3 :])
+            return rows
+
+        return finish
 
     def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
         rows = [{"id": number, "text": text, "score": 0.5} for number, text in enumerate(texts, 2_000_000)]
