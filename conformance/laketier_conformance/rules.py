@@ -67,7 +67,7 @@ RULES = (
         "catalog",
         "Creating, changing and dropping a table is idempotent, and leaves other tables alone.",
         CATALOG,
-        ("test_catalog.py", "test_properties.py", "test_places.py"),
+        ("test_catalog.py", "test_properties.py", "test_places.py", "test_neighbours.py"),
     ),
     Rule(
         "versions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -234,6 +235,24 @@ def test_rename(table: Table) -> None:
             found,
             f"rows of a filter on a renamed column, by the value {name!r}",
         )
+
+
+@pytest.mark.needs(Feature.RENAME_COLUMN)
+def test_a_column_gets_its_first_name_back(table: Table) -> None:
+    """Files have the column by either name then, and each row has its value."""
+    table.append(0)
+    values = table.read().sort_by("id")["name"].to_pylist()
+    names = ("name", "title", "name", "label", "name")
+    for epoch, (old, new) in enumerate(pairwise(names), start=1):
+        _alter(table, [RenameColumn(old, new)])
+        rows = {"id": pa.array([epoch * 100_000], pa.int64()), new: [f"of {epoch}"], "value": [1.0]}
+        table.publish_arrow([pa.record_batch(rows)], token(epoch))
+        values.append(f"of {epoch}")
+        been = f"a column that was {', then '.join(names[: epoch + 1])}"
+        expect(table.read().sort_by("id")[new].to_pylist(), values, f"values of {been}")
+        for value, ids in (("row 1", [1]), ("of 1", [100_000])):
+            kept = table.read(filters=(Leaf(new, Op.EQ, value),))["id"].to_pylist()
+            expect(kept, ids, f"rows of {new} = {value!r}, of {been}")
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN)

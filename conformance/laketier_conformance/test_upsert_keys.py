@@ -92,6 +92,48 @@ def test_keys_that_are_alike(lake: Lake, name: str) -> None:
     )
 
 
+JOINTS = ("", "|", ",", ":", ";", "/", "-", "_", "__", ".", " ", "~", "\t", "\x1f", ",two:", "', '")
+"""What stands between the parts of a key that is kept as one text."""
+
+
+def test_keys_of_two_columns_that_are_alike_when_joined(lake: Lake) -> None:
+    """A row is known by all columns of its key. As one text, some of these are one key, and a row is lost."""
+    key = [pa.field(name, pa.string(), nullable=False) for name in ("one", "two")]
+    schema = pa.schema([SCHEMA.field("id"), *key])
+    try:
+        table = lake.create(schema, primary_key=("one", "two"))
+    except UnsupportedType:
+        return
+    pairs = [pair for each in JOINTS for pair in ((f"a{each}b", "c"), ("a", f"b{each}c"))]
+    pairs += [("", "a"), ("a", ""), ("null", "a"), ("None", "a"), ("a", "a")]
+
+    def staged(start: int, some: Sequence[tuple[str, str]]) -> WriteResult:
+        ids = list(range(start, start + len(some)))
+        rows = pa.record_batch([ids, *(pa.array(column) for column in zip(*some, strict=True))], schema=schema)
+        return table.stage_arrow([rows], mode=UPSERT)
+
+    def is_taken(pair: tuple[str, str]) -> bool:
+        try:
+            staged(0, [pair])
+        except IncompatibleData:
+            return False
+        return True
+
+    try:
+        staged(0, pairs)
+    except IncompatibleData:  # a database may hold no empty text, and no letter that is none
+        pairs = [pair for pair in pairs if is_taken(pair)]
+    assert len(pairs) > 1, f"a task takes more than one of these keys of two columns by itself: it took {pairs}"
+    publish(table, 0, staged(0, pairs))
+    expect(table.ids, list(range(len(pairs))), f"the ids of rows whose keys of two columns no two share: {pairs}")
+    plan = table.source.plan(ScanRequest())
+    replaced = tuple(file for split in plan.splits for file in split.files)
+    publish(table, 1, replace(staged(100, pairs), replaced=replaced))
+    expect(
+        table.ids, list(range(100, 100 + len(pairs))), f"the ids of these rows after all of them were replaced: {pairs}"
+    )
+
+
 def test_keys_that_no_index_holds(lake: Lake) -> None:
     """A database may have an index by the key, and its entries a bound. Then the task refuses what is beyond, as an
     error of a server would end every replay; and what it takes is published, and replaced."""

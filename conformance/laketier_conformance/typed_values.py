@@ -22,8 +22,8 @@ FLAT: dict[str, tuple[pa.DataType, list[Any]]] = {
     "uint32": (pa.uint32(), [0, 2**32 - 1]),
     "uint64": (pa.uint64(), [0, 2**64 - 1]),
     "float16": (pa.float16(), [0.5, -2.0]),
-    "float32": (pa.float32(), [0.5, -0.0, INFINITY, NAN]),
-    "float64": (pa.float64(), [0.1, -0.0, -INFINITY, NAN, 5e-324]),
+    "float32": (pa.float32(), [0.5, 1 + 2**-23, -0.0, INFINITY, NAN]),
+    "float64": (pa.float64(), [0.1, 0.1 + 0.2, 1.7976931348623157e308, -0.0, -INFINITY, NAN, 5e-324]),
     "decimal-9-2": (pa.decimal128(9, 2), [Decimal("-1234567.89"), Decimal("0.01")]),
     "decimal-18-6": (pa.decimal128(18, 6), [Decimal("123456789012.345678")]),
     "decimal-38-10": (pa.decimal128(38, 10), [Decimal("-1234567890123456789012345678.0123456789")]),
@@ -56,16 +56,16 @@ BASIC = ("bool", "int32", "int64", "float32", "float64", "string", "binary", "da
 
 NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
     "list-of-int": (pa.list_(pa.int64()), [[], [1, None, 3], [None], [None, None]]),
-    "list-of-string": (pa.list_(pa.string()), [["x", None], []]),
+    "list-of-string": (pa.list_(pa.string()), [["x", None, ""], []]),
     "struct": (STRUCT, [{"a": 1, "b": {"c": "x"}}, {"a": None, "b": None}, {"a": 2, "b": {"c": None}}]),
     "list-of-struct": (pa.list_(pa.struct([("a", pa.int64())])), [[{"a": 1}, None, {"a": None}], []]),
-    "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1), ("b", None)], []]),
+    "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1), ("b", None), ("A", 2), ("", 3)], []]),
     "list-of-moments": (pa.list_(pa.timestamp("us")), [[MOMENT, None, datetime(1969, 12, 31, 23, 59, 59, 999999)], []]),
     "struct-of-decimals": (
         pa.struct([("d", pa.decimal128(38, 18)), ("t", pa.date32()), ("b", pa.binary()), ("f", pa.bool_())]),
         [{"d": Decimal("12345678901234567890.123456789012345678"), "t": date(1, 1, 1), "b": b"\xff\x00", "f": False}],
     ),
-    "list-of-list": (pa.list_(pa.list_(pa.float64())), [[[1.5], [], None], []]),
+    "list-of-list": (pa.list_(pa.list_(pa.float64())), [[[1.5, NAN, -0.0], [], None], []]),
 }
 VECTORS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "float32": (pa.list_(pa.float32(), 4), [[0.0, 1.5, -2.0, 4.0], [1.0, 2.0, 3.0, 4.0]]),

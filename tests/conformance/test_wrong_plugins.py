@@ -69,6 +69,7 @@ OF_LAYOUTS = (
 """Nor has it buckets or transforms: these are about local files."""
 OF_RENAMES = (
     "test_reshape.py::test_filters_after_the_old_name_is_used_again",
+    "test_reshape.py::test_a_column_gets_its_first_name_back",
     "test_changes.py::test_rows_from_before_a_column_was_renamed_and_widened",
 )
 """Neither it nor local files have columns whose names change: Iceberg, Delta and Lance show that these are met."""
