@@ -537,10 +537,25 @@ def _predicates(values: Sequence[Any]) -> Iterator[Predicate]:
     yield Leaf("v", Op.IN, (values[0], None))
     if type(values[0]) is int:
         yield Leaf("v", Op.IN, (values[1] + 0.5, values[0], Decimal(values[-1]), 10**30))
+    for value in (values[0], values[-1]):
+        for same in _spelled_otherwise(value):
+            yield from (Leaf("v", Op.EQ, same), Leaf("v", Op.IN, (same,)), Leaf("v", Op.GE, same))
+    if isinstance(values[0], str):
+        yield Leaf("v", Op.STARTS_WITH, "")
     yield Not(Leaf("v", Op.IN, (values[0], values[-1])))
     yield Not(Leaf("v", Op.LT, values[-1]))
     yield Leaf("v", Op.IS_NULL)
     yield Leaf("v", Op.NOT_NULL)
+
+
+def _spelled_otherwise(value: Any) -> Iterator[Any]:
+    """The same value as a literal that has another text: a digest of the text, or of other bytes, is another one."""
+    if isinstance(value, Decimal) and value:
+        yield from (value.normalize(), value * Decimal("1.00"))
+    elif isinstance(value, datetime) and value.tzinfo is not None:
+        yield value.astimezone(ELSEWHERE)
+    elif isinstance(value, float) and value.is_integer():
+        yield int(value)
 
 
 def _neighbours(values: Sequence[Any]) -> Iterator[Any]:

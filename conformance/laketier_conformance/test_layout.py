@@ -336,11 +336,45 @@ def test_buckets_of_each_type(lake: Lake, name: str, unproven: Callable[[str, st
         )
 
 
+NARROWER: dict[str, tuple[str, pa.DataType]] = {
+    "int-for-bigint": ("int", pa.int64()),
+    "codes-for-text": ("text", pa.string()),
+}
+
+
+@pytest.mark.needs(Feature.BUCKETING)
+@pytest.mark.parametrize("name", NARROWER)
+def test_buckets_of_rows_that_come_in_another_type(lake: Lake, name: str) -> None:
+    """A task takes narrower numbers, and texts by a dictionary. The bucket is that of what the table has of them."""
+    of_type, kind = NARROWER[name]
+    narrow, values = BUCKET_KEYS[of_type]
+    rows = rows_by(kind, values)
+    given = pa.dictionary(pa.int32(), kind) if of_type == "text" else narrow
+    batch = rows.set_column(1, "key", rows["key"].cast(given))
+    refusals: list[FeatureNotSupported] = []
+    for function in FUNCTIONS:
+        try:
+            _bucketed(lake, rows, BucketSpec(4, ("key",), function), whole=False, given=batch)
+        except FeatureNotSupported as refusal:
+            refusals.append(refusal)
+        except (UnsupportedType, ConfigError):
+            continue
+    if len(refusals) == len(FUNCTIONS):
+        raise refusals[0]
+
+
 def _bucketed(
-    lake: Lake, rows: pa.RecordBatch, buckets: BucketSpec, *, whole: bool = True, name: str = "", **more: Any
+    lake: Lake,
+    rows: pa.RecordBatch,
+    buckets: BucketSpec,
+    *,
+    whole: bool = True,
+    name: str = "",
+    given: pa.RecordBatch | None = None,
+    **more: Any,
 ) -> Table:
     table = lake.create(rows.schema, f"db.{name or buckets.function}", buckets=buckets, **more)
-    staged = table.stage_arrow([rows])
+    staged = table.stage_arrow([rows if given is None else given])
     table.commit([staged], token(0))
     expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a table with buckets")
     assigner = assigner_for(TableDescriptor(rows.schema, buckets=buckets))
