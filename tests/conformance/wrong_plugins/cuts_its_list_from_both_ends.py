@@ -8,7 +8,8 @@ from unittest.mock import patch
 from local import local
 
 from laketier import kit, spi
-from laketier.kit.manifests import expiry
+from laketier.kit.manifests import ManifestLog, expiry
+from laketier.kit.manifests.manifest import Manifest
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_expiry.py::test_what_is_young_is_kept"
@@ -16,7 +17,7 @@ SAYS = "snapshots, 8 of which were to be kept"
 _right = expiry._first_to_stay
 
 
-def _first_to_stay(manifests: kit.ManifestLog, head: expiry.Manifest, before: int, keep: int) -> int:
+def _first_to_stay(manifests: ManifestLog, head: Manifest, before: int, keep: int) -> int:
     there = range(head.earliest, head.number + 1)
     return _right(manifests, head, before, len(there) - len(there[: len(there) - keep]))
 
