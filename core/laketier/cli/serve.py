@@ -15,21 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from laketier.cli.serve_pages import exported, listening, shown, token_of
 from laketier.cli.service import require_server
 from laketier.cli.shown import say
 from laketier.config.service import load_service
 from laketier.spi import ConfigError
 
 if TYPE_CHECKING:
-    from laketier.config import LakeConfig
     from laketier.config.service import Service
     from laketier.maintenance.index_builds import BuildParts, Train
     from laketier.rounds.log_engine import LogEngine
     from laketier.service.logs import JsonLines
-    from laketier.service.metrics import MeasuredStore
-    from laketier.service.tables import ServiceTables
-    from laketier.service.web.server import PageServer
-    from laketier.spi import Secret
+    from laketier.service.worker import TieringWorker
 
 _CLOSING_SECONDS = 5.0
 TRY_LATER = 75
@@ -81,18 +78,18 @@ def serve(
 
     here = Worker.here()
     lines.worker = here.id
-    token = _token(http, health, http_token_file)
+    token = token_of(http, health, http_token_file)
     with (
         _later(),
         _logged(),
-        _listening(http, token) as page,
-        _listening(health, token, "--health") as own,
+        listening(http, token) as page,
+        listening(health, token, "--health") as own,
         nullcontext(checked_sources(described, origin=str(service))) as sources,
         MeasuredStore.open(described.state, service=described.name) as store,
     ):
         tables = ServiceTables(described, store, origin=str(service), sources=sources)
         try:
-            with _exported(described, store, here.id), _shown(page, own, described, tables, store):
+            with exported(described, store, here.id), shown(page, own, described, tables, store):
                 if page is not None:
                     say(f"{described.name}: {page.address.url}")
                 if own is not None:
@@ -118,21 +115,28 @@ def serve(
                     for number in (signal.SIGTERM, signal.SIGINT):
                         signal.signal(number, drain)
                     say(f"{described.name}: worker {here.id} serves")
-                    if not worker.run():
-                        say(_cut_off(described, here.id, worker.cut_off))
-                        _leave_in(_CLOSING_SECONDS)
-                        raise typer.Exit(1)
-                    if worker.engine_lost is not None:
-                        raise worker.engine_lost
-                    if worker.left_out:
-                        say(_left_out(described, here.id, worker.left_out))
-                        raise typer.Exit(1)
-                    if worker.interrupted:
-                        say(f"{described.name}: worker {here.id} was stopped before all tables were tiered")
-                        raise typer.Exit(1)
-                    say(f"{described.name}: worker {here.id} is done")
+                    has_drained = worker.run()
+                    _tell_end(worker, has_drained, described, say)
         finally:
             tables.close()
+
+
+def _tell_end(worker: TieringWorker, has_drained: bool, described: Service, say: Callable[[str], None]) -> None:
+    """Say how the worker ended. Raises `typer.Exit` where tables were cut off or left out, and `EngineLost`."""
+    name = worker.worker.id
+    if not has_drained:
+        say(_cut_off(described, name, worker.cut_off))
+        _leave_in(_CLOSING_SECONDS)
+        raise typer.Exit(1)
+    if worker.engine_lost is not None:
+        raise worker.engine_lost
+    if worker.left_out:
+        say(_left_out(described, name, worker.left_out))
+        raise typer.Exit(1)
+    if worker.interrupted:
+        say(f"{described.name}: worker {name} was stopped before all tables were tiered")
+        raise typer.Exit(1)
+    say(f"{described.name}: worker {name} is done")
 
 
 @contextmanager
@@ -199,89 +203,6 @@ def _logged() -> Iterator[None]:
     finally:
         threading.excepthook = before
         logging.captureWarnings(False)
-
-
-def _token(http: str | None, health: str | None, file: Path | None) -> Secret | None:
-    """Read once for both listeners: a pipe has it only once."""
-    if http is None and health is None:
-        return None
-    from laketier.service.web.access import read_token
-
-    return read_token(file)
-
-
-@contextmanager
-def _listening(http: str | None, token: Secret | None, option: str = "--http") -> Iterator[PageServer | None]:
-    """Listen before anything else is opened: what is wrong with the address is said at once."""
-    if http is None:
-        yield None
-        return
-    from laketier.service.web.access import Address
-    from laketier.service.web.server import PageServer
-
-    page = PageServer(Address.parse(http, token, option))
-    try:
-        yield page
-    finally:
-        page.close()
-
-
-@contextmanager
-def _shown(
-    page: PageServer | None, health: PageServer | None, described: Service, tables: ServiceTables, store: MeasuredStore
-) -> Iterator[None]:
-    """Let the page answer from before the sources are asked until the worker is done."""
-    if page is None and health is None:
-        yield
-        return
-    from laketier.rounds.log_task import OnBadRecordPolicy
-    from laketier.service.looked import SharedLook
-    from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
-    from laketier.service.state import StateStore
-    from laketier.service.web.app import ServicePages
-
-    def dead_letter_config_of(name: str) -> LakeConfig | None:
-        table = tables.known(name)
-        if table is None or table.on_bad_record is not OnBadRecordPolicy.DEAD_LETTER:
-            return None
-        return table.config
-
-    with StateStore.open(described.state, service=described.name) as own:
-        registry = new_registry()
-        store.metrics = (*store.metrics, WorkerMetrics(registry))
-        look = SharedLook(own)
-        registry.register(TableCollector(look, described.lease, described.metrics_tables))
-        if page is not None:
-            page.start(ServicePages(look, registry, dead_letter_config_of, page.address.token).app())
-        if health is not None:
-            health.start(ServicePages(look, registry, dead_letter_config_of, health.address.token).health_app())
-        try:
-            yield
-        finally:
-            for each in (page, health):
-                if each is not None:
-                    each.close()
-
-
-@contextmanager
-def _exported(described: Service, store: MeasuredStore, worker: str) -> Iterator[None]:
-    """Push metrics over OTLP, if the environment asks for it, until the worker is done."""
-    from laketier.service.otel import exporting, is_asked_for
-
-    if not is_asked_for():
-        yield
-        return
-    from laketier.service.looked import SharedLook
-    from laketier.service.metrics import TableCollector
-    from laketier.service.state import StateStore
-
-    with (
-        StateStore.open(described.state, service=described.name) as own,
-        # The last export must have the last rounds, so no look is old enough to be shared.
-        exporting(TableCollector(SharedLook(own, 0), described.lease, described.metrics_tables), worker) as metrics,
-    ):
-        store.metrics = store.metrics if metrics is None else (*store.metrics, metrics)
-        yield
 
 
 @contextmanager
