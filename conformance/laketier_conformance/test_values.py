@@ -220,6 +220,29 @@ def test_slices_that_begin_within_a_byte(lake: Lake) -> None:
     expect(table.read().sort_by("id"), pa.Table.from_batches([whole]), "rows of slices that begin within a byte")
 
 
+PARTED: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
+    "vectors": (pa.list_(pa.float32(), 2), lambda i: [float(i), -float(i)]),
+    "maps": (pa.map_(pa.string(), pa.int64()), lambda i: [(f"key {i}", i)] * (i % 2)),
+    "lists": (pa.list_(pa.int64()), lambda i: [i] * (i % 3)),
+    "structs": (pa.struct([("a", pa.int64()), ("b", pa.string())]), lambda i: {"a": i, "b": f"text {i}"}),
+}
+
+
+@pytest.mark.parametrize("name", PARTED)
+def test_slices_of_what_has_parts(lake: Lake, name: str) -> None:
+    """What lies below a slice of vectors, maps or lists is that of the whole column, from its first row on."""
+    kind, of = PARTED[name]
+    schema = pa.schema([SCHEMA.field("id"), ("v", kind)])
+    try:
+        table = lake.create(schema, "db.parted")
+    except (FeatureNotSupported, UnsupportedType):
+        return
+    whole = pa.record_batch([pa.array(range(12)), pa.array([of(i) for i in range(12)], kind)], schema=schema)
+    table.publish_arrow([whole.slice(a, b - a) for a, b in itertools.pairwise((0, 1, 4, 9, 12))], token(0))
+    found, expected = (rows.sort_by("id")["v"].to_pylist() for rows in (table.read(), pa.Table.from_batches([whole])))
+    expect(found, expected, f"{name} of slices of one batch")
+
+
 def test_a_batch_without_columns_has_rows(lake: Lake) -> None:
     """Each is a row of nulls, where all columns may be null; or the batch is refused."""
     schema = pa.schema([("a", pa.int64()), ("b", pa.string())])

@@ -21,7 +21,7 @@ FLAT: dict[str, tuple[pa.DataType, list[Any]]] = {
     "uint16": (pa.uint16(), [0, 2**16 - 1]),
     "uint32": (pa.uint32(), [0, 2**32 - 1]),
     "uint64": (pa.uint64(), [0, 2**64 - 1]),
-    "float16": (pa.float16(), [0.5, -2.0]),
+    "float16": (pa.float16(), [0.5, -2.0, 0.333251953125, 65504.0]),
     "float32": (pa.float32(), [0.5, 1 + 2**-23, -0.0, INFINITY, NAN]),
     "float64": (pa.float64(), [0.1, 0.1 + 0.2, 1.7976931348623157e308, -0.0, -INFINITY, NAN, 5e-324]),
     "decimal-9-2": (pa.decimal128(9, 2), [Decimal("-1234567.89"), Decimal("0.01")]),
@@ -60,6 +60,10 @@ NESTED: dict[str, tuple[pa.DataType, list[Any]]] = {
     "struct": (STRUCT, [{"a": 1, "b": {"c": "x"}}, {"a": None, "b": None}, {"a": 2, "b": {"c": None}}]),
     "list-of-struct": (pa.list_(pa.struct([("a", pa.int64())])), [[{"a": 1}, None, {"a": None}], []]),
     "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1), ("b", None), ("A", 2), ("", 3)], []]),
+    "struct-of-map": (
+        pa.struct([("m", pa.map_(pa.string(), pa.int64()))]),
+        [{"m": []}, {"m": None}, {"m": [("a", 1)]}],
+    ),
     "list-of-moments": (pa.list_(pa.timestamp("us")), [[MOMENT, None, datetime(1969, 12, 31, 23, 59, 59, 999999)], []]),
     "struct-of-decimals": (
         pa.struct([("d", pa.decimal128(38, 18)), ("t", pa.date32()), ("b", pa.binary()), ("f", pa.bool_())]),
