@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from laketier.kit.library_errors import errors_and_panics
+from laketier.kit.library_errors import errors_and_panics, refused_by_the_system
 from laketier.spi import (
     ConfigError,
     Conflict,
@@ -218,7 +218,8 @@ def unreadable(location: str, error: BaseException) -> LaketierError:
             fix="Read a newer version."
             + (" Is it the newest, `laketier index list` names the index: replace or drop it." if of_index else ""),
         )
-    if isinstance(error, ValueError) and not _STORE_ERROR.search(text):
+    # Lance has the same class of error for damage and for a process that has too many files open.
+    if isinstance(error, ValueError) and not _STORE_ERROR.search(text) and not refused_by_the_system(error):
         return CorruptTable("the Lance dataset can't be read", where=location, why=text)
     return TableError("Lance could not read the dataset", where=location, why=text)
 

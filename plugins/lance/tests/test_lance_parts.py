@@ -124,6 +124,8 @@ def test_a_file_that_is_missing_is_named_as_people_find_it(location: str, path: 
         (ValueError("HTTP 503"), TableError, "could not read the dataset"),
         (ValueError("Permission denied"), TableError, "could not read the dataset"),
         (ValueError("timed out"), TableError, "could not read the dataset"),
+        (ValueError("LanceError(IO): Too many open files (os error 24)"), TableError, "could not read the dataset"),
+        (ValueError("LanceError(IO): Stale file handle (os error 116)"), TableError, "could not read the dataset"),
     ],
 )
 def test_what_could_not_be_read_is_damage_only_where_the_store_is_well(
