@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg.exceptions import CommitFailedException, RESTError
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import (
@@ -28,12 +29,14 @@ from laketier_iceberg.unread import FORMAT
 log = logging.getLogger(__name__)
 
 _WRITTEN = 2
+_NOT_FOUND = 404
 
 
 def commit(table: Table, updates: Iterable[TableUpdate], *requirements: TableRequirement) -> None:
     """Commit ``updates`` once, if ``requirements`` hold and the table is the same one. Then delete metadata files that
-    are too old, if the table's properties say so. Raises what the catalog raises, and `FeatureNotSupported` for a table
-    whose metadata this process would have to write and can't."""
+    are too old, if the table's properties say so. Raises what the catalog raises, also ``CommitFailedException`` for a
+    table that is not there any more, and `FeatureNotSupported` for one whose metadata this process would have to write
+    and can't."""
     same = AssertTableUUID(uuid=table.metadata.table_uuid)
     version = table.metadata.format_version
     if version > _WRITTEN and isinstance(table.catalog, MetastoreCatalog):
@@ -44,11 +47,21 @@ def commit(table: Table, updates: Iterable[TableUpdate], *requirements: TableReq
             reason=f"pyiceberg writes the metadata of versions up to {_WRITTEN}",
             fix="Change it with Spark.",
         )
-    landed = table.catalog.commit_table(table, (same, *requirements), tuple(updates))
+    try:
+        landed = table.catalog.commit_table(table, (same, *requirements), tuple(updates))
+    except RESTError as error:
+        if not _is_not_found(error):
+            raise
+        raise CommitFailedException(str(error)) from error
     try:
         delete_old_metadata(table.io, table.metadata, landed.metadata)
     except Exception as error:  # noqa: BLE001 - it landed: nothing that fails now may make that unknown
         log.warning("old metadata files could not be deleted, orphan collection will find them: %s", error)
+
+
+def _is_not_found(error: RESTError) -> bool:
+    """pyiceberg has an error of a table that is not there for each request but a commit."""
+    return getattr(getattr(error.__cause__, "response", None), "status_code", None) == _NOT_FOUND
 
 
 @contextmanager

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 RESERVED = "laketier."
 """Table properties below this prefix are ours."""
 
+KEY_ORDER = f"{RESERVED}primary-key"
+"""The field ids of a primary key of several columns, in its order. To Iceberg, identifier fields are a set: what
+runs on the JVM writes them in an order of its own."""
+
 CREATED_WITH: dict[str, str] = {
     # Without merging, planning reads one manifest per epoch; without deletion, each epoch leaves a metadata file.
     "commit.manifest-merge.enabled": "true",
@@ -51,7 +55,7 @@ def info_of(path: TablePath, table: Table) -> TableInfo:
             schema=to_arrow(schema, where=str(path)),
             partition_by=tuple(partition_by),
             buckets=buckets,
-            primary_key=_primary_key(schema),
+            primary_key=_primary_key(schema, metadata.properties.get(KEY_ORDER, "")),
             properties={k: v for k, v in metadata.properties.items() if not k.startswith(RESERVED)},
             comment=metadata.properties.get("comment"),
         ),
@@ -62,11 +66,18 @@ def info_of(path: TablePath, table: Table) -> TableInfo:
     ).with_handle(table)
 
 
-def _primary_key(schema: Schema) -> tuple[str, ...]:
-    """The identifier fields; none where one of them is inside another column, which no `TableDescriptor` can say."""
+def _primary_key(schema: Schema, order: str) -> tuple[str, ...]:
+    """The identifier fields, in the ``order`` that the table was made with, if it is one of these; none where one of
+    them is inside another column, which no `TableDescriptor` can say."""
     names = {field.field_id: field.name for field in schema.fields}
     ids = schema.identifier_field_ids
-    return tuple(names[i] for i in ids) if all(i in names for i in ids) else ()
+    if not all(i in names for i in ids):
+        return ()
+    ordered = {str(i): i for i in ids}
+    told = order.split(",")
+    if sorted(told) == sorted(ordered):
+        ids = [ordered[i] for i in told]
+    return tuple(names[i] for i in ids)
 
 
 def properties_of(descriptor: TableDescriptor) -> dict[str, str]:
@@ -86,7 +97,16 @@ def properties_of(descriptor: TableDescriptor) -> dict[str, str]:
     properties: dict[str, str] = {**CREATED_WITH, **given, "format-version": "2"}
     if descriptor.comment is not None:
         properties["comment"] = descriptor.comment
+    if len(descriptor.primary_key) > 1:
+        properties[KEY_ORDER] = _order(descriptor)
     bucket = bucket_field(descriptor.buckets)
     if bucket is not None:
         properties[BUCKETS_PROPERTY] = bucket.name
     return properties
+
+
+def _order(descriptor: TableDescriptor) -> str:
+    """By the ids that columns of a new table have: catalogs give them anew, to the columns first and then to what is
+    inside them."""
+    ids = {name: str(number) for number, name in enumerate(descriptor.schema.names, start=1)}
+    return ",".join(ids[name] for name in descriptor.primary_key)
