@@ -80,17 +80,18 @@ def test_tasks_and_epochs_of_the_same_rows(table: Table) -> None:
 
 @pytest.mark.needs(Feature.HISTORY)
 def test_many_tasks_are_one_commit(table: Table) -> None:
-    """However many files they staged: a reader sees all of them, or none. Of hundreds of tasks most have no rows."""
+    """However many files they staged: a reader sees all of them, or none. Of a thousand tasks most have no rows."""
     before = table.append(0, [1]).snapshot_id
     factory = table.factory
     nothing = table.stage([], 110, factory)
-    messages = [nothing] * 300 + [table.stage([1000 + number], number, factory) for number in range(110)]
+    messages = [nothing] * 1000 + [table.stage([1000 + number], number, factory) for number in range(110)]
     results = [unpack(factory.write_result_serializer, message) for message in messages]
     gone, committer = table.staged([1], 110), table.committer()
     committer.discard([gone])
     with refused(Refused, "a round of 111 tasks is published, and what the last of them staged is gone"):
         committer.publish(committer.open(), [*results, gone], None)
     committer.close()
+    expect(table.ids, [1], "rows after a round of 111 tasks was refused, as what the last of them staged is gone")
     result = TieringRound(factory, token=token(1), policy=QUICK).commit_messages(messages)
     expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 110), "outcome and rows of 110 tasks")
     newest = [line.snapshot_id for line in table.history.snapshots(2)]
