@@ -173,12 +173,14 @@ def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
 
     Raises:
         IncompatibleTable: A column does not exist, a name is taken (also in another case, or by another of the
-            changes), a type does not hold all values, or the column is one of the partitions, buckets or the primary
-            key, whose old values and names decided where rows were put.
+            changes), a column is renamed twice, a type does not hold all values, or the column is one of the
+            partitions, buckets or the primary key, whose old values and names decided where rows were put.
     """
     schema = table.schema
     renames = [change for change in changes if isinstance(change, RenameColumn)]
-    done = {each.old: each.new for each in renames if each.new in schema.names and each.old not in schema.names}
+    _refuse_renamed_twice(renames, where=str(table.path))
+    lasting = {*schema.names} - {each.old for each in renames}
+    done = {each.old: each.new for each in renames if each.new in lasting and each.old not in schema.names}
     for change in changes:
         if isinstance(change, AddColumn | SetProperty) or (isinstance(change, RenameColumn) and change.old in done):
             continue
@@ -199,6 +201,21 @@ def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
         schema = schema.set(index, _changed(table, schema, field, change))
     _refuse_folded(schema, changes, where=str(table.path))
     return schema
+
+
+def _refuse_renamed_twice(renames: Sequence[RenameColumn], *, where: str) -> None:
+    """A name that came and went would not tell whether the rename is done: of two columns that change their names by
+    way of a third name, the last rename looks like one that was done, before the first one is."""
+    given: set[str] = set()
+    for rename in renames:
+        if rename.old in given and rename.old != rename.new:
+            raise IncompatibleTable(
+                f"column {rename.old!r} can't be renamed to {rename.new!r}",
+                where=where,
+                why="another rename of the same call gives that name, and a call renames a column once",
+                fix="Rename the column to its last name at once, or make each rename a call of its own.",
+            )
+        given.add(rename.new)
 
 
 def _refuse_folded(schema: pa.Schema, changes: Sequence[SchemaChange], *, where: str) -> None:

@@ -65,6 +65,19 @@ def test_a_rename_may_make_room_for_another() -> None:
     ]
 
 
+@pytest.mark.parametrize("there", ["n", "number"])
+def test_no_column_is_renamed_twice(there: str) -> None:
+    """Of columns that take each other's names by way of a third one, the last rename looked done before the first."""
+    turns = (RenameColumn("name", "t"), RenameColumn(there, "name"), RenameColumn("t", there))
+    with pytest.raises(IncompatibleTable, match=rf"db\.t: column 't' can't be renamed to '{there}', .* a column once"):
+        _after(*turns)
+
+
+def test_a_rename_is_not_done_by_a_column_that_makes_room() -> None:
+    with pytest.raises(IncompatibleTable, match=r"db\.t: there is no column 'x' to change"):
+        _after(RenameColumn("name", "label"), RenameColumn("x", "name"))
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
