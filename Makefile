@@ -186,8 +186,8 @@ test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and ran
 	$(BIN)/python -m laketier_verification.faults docs
 
 .PHONY: test-interop
-test-interop: java $(READY) ## real servers and connectors: KAFKA_LIBS, FLUSS_LIBS or SPARK_LIBS=<folder with its jars> make test-interop
-	@test -n "$$KAFKA_LIBS$$FLUSS_LIBS$$SPARK_LIBS" || { echo "laketier: set KAFKA_LIBS to a folder with the jars of Apache Kafka (org.apache.kafka:kafka_2.13 and what it needs), or FLUSS_LIBS to one with those of Apache Fluss (org.apache.fluss:fluss-server, log4j-slf4j-impl and log4j-core), or SPARK_LIBS to one with the connectors of others (org.apache.iceberg:iceberg-spark-runtime-4.1_2.13, org.xerial:sqlite-jdbc, io.delta:delta-spark_4.1_2.13 with delta-storage and what they need) and SPARK_PYTHON to an interpreter with pyspark 4.1, or several" >&2; exit 1; }
+test-interop: java $(READY) ## real servers and connectors: KAFKA_LIBS, FLUSS_LIBS, REST_LIBS or SPARK_LIBS=<folder with its jars> make test-interop
+	@test -n "$$KAFKA_LIBS$$FLUSS_LIBS$$REST_LIBS$$SPARK_LIBS" || { echo "laketier: set KAFKA_LIBS to a folder with the jars of Apache Kafka (org.apache.kafka:kafka_2.13 and what it needs), or FLUSS_LIBS to one with those of Apache Fluss (org.apache.fluss:fluss-server, log4j-slf4j-impl and log4j-core), or REST_LIBS to one with those of tests/interop/rest/pom.xml, or SPARK_LIBS to one with the connectors of others (org.apache.iceberg:iceberg-spark-runtime-4.1_2.13, org.xerial:sqlite-jdbc, io.delta:delta-spark_4.1_2.13 with delta-storage and what they need) and SPARK_PYTHON to an interpreter with pyspark 4.1, or several" >&2; exit 1; }
 	$(BIN)/pytest tests/interop $(ARGS)
 
 INTEROP_JARS ?= $(CURDIR)/.interop/jars
