@@ -291,13 +291,29 @@ def test_a_table_whose_data_alone_is_away_is_tried_again(tiered: Tiered, begun: 
     source = tiered.followed
     made, tasks = _planned(tiered, begun)
     away = {path: path.rename(path.with_name(f"{path.name}.away")) for path in _data_of(source)}
-    with pytest.raises(StorageError, match="the source's table can't be read") as told:
+    with pytest.raises(StorageError, match="the source's table can't be read.* deleted for good") as told:
         made.finish(tiered.engine.run(tasks))
     assert is_retryable(told.value)
     for path, moved in away.items():
         moved.rename(path)
     tiered.round()
     assert tiered.ids == [1, 2]
+
+
+@pytest.mark.parametrize("followed", ["iceberg", "localfile"], indirect=True)
+def test_files_that_go_by_their_age_are_no_storage_that_is_away(tiered: Tiered) -> None:
+    """As by a rule of a bucket. A plan has the oldest files first, or last."""
+    source = tiered.followed
+    source.append(0)
+    tiered.round()
+    for number in range(1, 18):
+        source.append(number)
+    made = LogRound(source.log(), tiered.config)
+    tasks = made.plan()
+    _take_files_away(source)
+    source.append(18)
+    with pytest.raises(OffsetsExpired, match="appended can't be read any more"):
+        made.finish(tiered.engine.run(tasks))
 
 
 @others_write

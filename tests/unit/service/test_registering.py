@@ -146,6 +146,7 @@ def test_another_warehouse_stops_a_table_that_has_rows_in_the_first(store: State
     assert f"it went to f lake/t in {tmp_path}/link as pipeline 't'" in got.error
     assert "the service's file now says f lake/t in s3://lake as 't'" in got.error
     assert "If the warehouse was moved as a whole, `laketier service resume FILE '*'` resumes all" in got.error
+    assert "also those that were paused or dropped by hand" in got.error
     store.resume("s.t")
     assert store.register(moved) == RegistrationResult()
     assert store.register([table("t", warehouse="s3://other"), moved[1]]).moved == (), "it has no rows there yet"

@@ -18,6 +18,7 @@ from laketier.spi import (
     LakeChanges,
     LakeFeed,
     LakeSource,
+    LakeSplit,
     LaketierError,
     LogOffsets,
     LogRange,
@@ -41,7 +42,7 @@ BUCKET = "table"
 INITIAL = 0
 """Where a range begins that is read from a snapshot."""
 _LOOKED_AT = 16
-"""Splits of the newest snapshot, one of which has to be there where others are gone."""
+"""So many splits of the newest snapshot, one of which has to be there where others are gone."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class LakeLog(TableLog):
                 where=self.described.name,
                 why=f"{error}; and of its newest snapshot: {unseen}",
                 fix="Look whether its warehouse is there, and the place of its data files, where that is elsewhere. It "
-                "is read again in the next round.",
+                "is read again in the next round. If files were deleted for good, restore them.",
             )
         if split.start == INITIAL:
             return self._outdated(split.end - 1, error)
@@ -199,7 +200,7 @@ class LakeLog(TableLog):
         Raises as a read of the newest snapshot does."""
         plan = self.source.plan(ScanRequest())
         failed: Exception | None = None
-        for split in plan.splits[:_LOOKED_AT]:
+        for split in _spread(plan.splits):
             try:
                 next(iter(self.source.read(split, plan.schema)), None)
             except (LaketierError, OSError) as error:
@@ -208,6 +209,12 @@ class LakeLog(TableLog):
                 return
         if failed is not None:
             raise failed
+
+
+def _spread(splits: Sequence[LakeSplit]) -> Sequence[LakeSplit]:
+    """Some from end to end. What deletes files by their age, as a rule of a bucket, takes those of one end."""
+    count = min(len(splits), _LOOKED_AT)
+    return [splits[i * (len(splits) - 1) // max(1, count - 1)] for i in range(count)]
 
 
 def _shaped(batch: pa.RecordBatch, schema: pa.Schema, change_column: str | None) -> pa.RecordBatch:

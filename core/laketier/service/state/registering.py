@@ -16,7 +16,10 @@ from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, e
 from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError
 
-_ALL_MOVED = " If the warehouse was moved as a whole, `laketier service resume FILE '*'` resumes all of its tables."
+_ALL_MOVED = (
+    " If the warehouse was moved as a whole, `laketier service resume FILE '*'` resumes all of its tables, also those "
+    "that were paused or dropped by hand."
+)
 _WITHOUT_LOG = (State.FAILED, State.STOPPED)
 _GONE = "it is no longer in the source, or the service's file no longer names it"
 
