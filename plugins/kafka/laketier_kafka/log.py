@@ -93,9 +93,11 @@ class KafkaLog(TableLog):
         )
 
     def identify(self) -> str | None:
-        """See `TableLog.identify`. Its name, as before, on brokers without ids of topics: there the stamp tells."""
+        """See `TableLog.identify`. Its name where the log was opened without an id, on brokers that tell none or while
+        they elect a controller: there the stamp tells."""
         had_id = self._topic.topic_id != self._topic.name
-        return self._cluster.topic(self._topic.name, had_id=had_id).topic_id
+        now = self._cluster.topic(self._topic.name, had_id=had_id)
+        return now.topic_id if had_id else now.name
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """See `TableLog.plan`. Raises `TableChanged` when the topic was made again, and `StorageError` for a range

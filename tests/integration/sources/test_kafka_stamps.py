@@ -14,7 +14,7 @@ from laketier.config import LakeConfig
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.spi import LogOffsets, OffsetsRewritten, StorageError, TableChanged
+from laketier.spi import LogOffsets, OffsetsRewritten, StorageError, TableChanged, TableNotFound
 from laketier_kafka.cluster import Asked, Cluster
 from laketier_kafka.connection import Connection
 from laketier_kafka.last_records import Extents, stamp_of
@@ -124,6 +124,19 @@ def test_a_cluster_between_two_controllers_has_made_no_topic_again(
         broker.elect_controller()
         made.finish(engine.run(made.plan()))
     assert ids(lake) == [0, 1]
+
+
+def test_a_topic_whose_id_is_told_only_after_a_log_was_opened_was_not_made_again(broker: KafkaBroker) -> None:
+    """Tasks of a union read on Spark look for the id, and took it for that of another topic."""
+    broker.create_topic("unnamed", 1)
+    broker.lose_controller()
+    log = source_at(broker.bootstrap).open("unnamed", json_options(id="int64"))
+    broker.elect_controller()
+    elsewhere = pickle.loads(pickle.dumps(log))  # noqa: S301 - as Spark does
+    assert elsewhere.identify() == log.table.table_id == "unnamed"
+    broker.delete_topic("unnamed")
+    with pytest.raises(TableNotFound):
+        elsewhere.identify()
 
 
 def test_a_union_read_tells_a_topic_that_was_made_again_meanwhile(

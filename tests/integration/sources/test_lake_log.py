@@ -291,7 +291,7 @@ def test_a_table_whose_data_alone_is_away_is_tried_again(tiered: Tiered, begun: 
     source = tiered.followed
     made, tasks = _planned(tiered, begun)
     away = {path: path.rename(path.with_name(f"{path.name}.away")) for path in _data_of(source)}
-    with pytest.raises(StorageError, match="the source's table can't be read.* deleted for good") as told:
+    with pytest.raises(StorageError, match=r"the source's table can't be read.* deleted for good") as told:
         made.finish(tiered.engine.run(tasks))
     assert is_retryable(told.value)
     for path, moved in away.items():
