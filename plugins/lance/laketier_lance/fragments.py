@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from laketier.spi import CorruptTable
 from laketier_lance.dataset import lance_errors, reason
+from laketier_lance.private import data_path
 
 if TYPE_CHECKING:
-    from lance.fragment import LanceFragment
+    from lance.fragment import DataFile, LanceFragment
 
 _SPLIT_BYTES = 128 * 1024**2
 _FEW_FRAGMENTS = 16
@@ -22,24 +23,27 @@ _SMALLEST_BATCH = 1_024
 
 @dataclass(frozen=True)
 class Fragment:
-    """A fragment with rows. ``bytes``: of its data files."""
+    """A fragment with rows. ``bytes``: of its data files. ``file``: the name of the last one."""
 
     id: int
     rows: int
     bytes: int
+    file: str = ""
 
 
 @dataclass(frozen=True)
 class FragmentRun:
     """The payload of a split: these fragments of a version. ``condition``: in SQL, empty for all rows.
     ``names_then``: the name of a column as asked for → its name in that version, or None; of columns that came
-    later, or were renamed or widened, alone."""
+    later, or were renamed or widened, alone. ``file``: the last data file of the last fragment, whose name is random:
+    a table that is made again has the same numbers, and never the same files."""
 
     version: int
     fragments: tuple[int, ...]
     batch_rows: int
     condition: str = ""
     names_then: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+    file: str = ""
 
     @classmethod
     def of(
@@ -50,17 +54,24 @@ class FragmentRun:
         names_then: Mapping[str, str | None] = MappingProxyType({}),
     ) -> FragmentRun:
         """In batches of so many rows that wide ones, vectors above all, don't make gigabytes."""
-        return cls(version, tuple(fragment.id for fragment in group), _batch_rows(group), condition, dict(names_then))
+        ids = tuple(fragment.id for fragment in group)
+        return cls(version, ids, _batch_rows(group), condition, dict(names_then), group[-1].file)
 
 
 def fragments_of(fragments: Iterable[LanceFragment]) -> list[Fragment]:
     """Those that have rows."""
     found = []
     for fragment in fragments:
-        size = sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
+        files = fragment.metadata.files
+        size = sum(file.file_size_bytes or 0 for file in files)
         if rows := rows_of(fragment):
-            found.append(Fragment(fragment.fragment_id, rows, size))
+            found.append(Fragment(fragment.fragment_id, rows, size, last_of(files)))
     return found
+
+
+def last_of(files: Sequence[DataFile]) -> str:
+    """The name of the last one; empty without any."""
+    return data_path(files[-1]) if files else ""
 
 
 def rows_of(fragment: LanceFragment) -> int:

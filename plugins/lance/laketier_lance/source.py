@@ -21,7 +21,7 @@ from laketier.spi import (
 from laketier_lance.changes import shaped
 from laketier_lance.dataset import lance_errors, open_dataset, reason, unreadable
 from laketier_lance.filters import to_sql
-from laketier_lance.fragments import FragmentRun, fragments_of, grouped
+from laketier_lance.fragments import FragmentRun, fragments_of, grouped, last_of
 from laketier_lance.history import committed_at
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import LanceTableState
@@ -86,6 +86,13 @@ class LanceSource(LakeSource):
         run: FragmentRun = split.payload
         dataset = open_dataset(self.table.location, self.options.storage_options(), run.version)
         fragments = [self._fragment(dataset, number) for number in run.fragments]
+        if run.file and last_of(fragments[-1].metadata.files) != run.file:
+            raise SnapshotNotFound(
+                f"version {run.version} is that of another table by now",
+                where=self.table.location,
+                why="the table was made again, or put back from a backup, after the read was planned",
+                fix="Read again.",
+            )
         then = run.names_then
         columns = [old for name in schema.names if (old := then.get(name, name)) is not None]
         try:

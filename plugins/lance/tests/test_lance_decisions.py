@@ -260,13 +260,13 @@ def test_a_schema_that_loses_metadata_fails_closed(table: Any, monkeypatch: pyte
 
 
 def _fragment(number: int, rows: int, *sizes: int | None) -> Any:
-    files = [SimpleNamespace(file_size_bytes=size) for size in sizes]
+    files = [SimpleNamespace(file_size_bytes=size, _path=f"{number}-{at}") for at, size in enumerate(sizes)]
     return SimpleNamespace(fragment_id=number, metadata=SimpleNamespace(files=files, num_rows=rows, physical_rows=rows))
 
 
 def test_fragments_with_rows_and_their_sizes() -> None:
     found = fragments_of([_fragment(3, 2, 10, 5), _fragment(4, 0, 7), _fragment(1, 1, None, 2), _fragment(0, 1)])
-    assert found == [Fragment(3, 2, 15), Fragment(1, 1, 2), Fragment(0, 1, 0)]
+    assert found == [Fragment(3, 2, 15, "3-1"), Fragment(1, 1, 2, "1-1"), Fragment(0, 1, 0, "")]
 
 
 def test_lance_writes_no_number_where_a_fragment_has_no_rows() -> None:
@@ -275,7 +275,7 @@ def test_lance_writes_no_number_where_a_fragment_has_no_rows() -> None:
     def unreadable() -> int:
         raise OSError("Not found: x")
 
-    for count, rows in ((lambda: 0, []), (lambda: 3, [Fragment(1, 3, 5)])):
+    for count, rows in ((lambda: 0, []), (lambda: 3, [Fragment(1, 3, 5, "1-0")])):
         unnumbered = _fragment(1, 2, 5)
         unnumbered.metadata.physical_rows, unnumbered.count_rows = None, count
         assert fragments_of([unnumbered]) == rows
@@ -317,8 +317,8 @@ def test_fragments_are_read_together_once_they_are_many() -> None:
     ],
 )
 def test_batches_are_smaller_the_wider_rows_are(rows: int, size: int, batch: int) -> None:
-    run = FragmentRun.of([Fragment(7, rows, size), Fragment(8, 0, 0)], 5, "a = 1", {"a": None})
-    assert run == FragmentRun(5, (7, 8), batch, "a = 1", {"a": None})
+    run = FragmentRun.of([Fragment(7, rows, size, "x"), Fragment(8, 0, 0, "y")], 5, "a = 1", {"a": None})
+    assert run == FragmentRun(5, (7, 8), batch, "a = 1", {"a": None}, "y")
     assert FragmentRun.of([Fragment(7, rows, size)], 5) == FragmentRun(5, (7,), batch, "", {})
 
 

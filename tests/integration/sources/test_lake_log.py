@@ -328,6 +328,17 @@ def test_a_union_whose_snapshot_goes_says_to_read_again(tiered: Tiered) -> None:
     assert gone.value.again
 
 
+def test_a_union_gives_no_rows_of_a_table_that_was_made_again_since_its_plan(tiered: Tiered) -> None:
+    """Its versions and its fragments have the same numbers. On Spark nobody looks at the source again."""
+    source = tiered.followed
+    source.append(1)
+    planned = plan_union(tiered.config, source.log())
+    source.lake.storage.catalog().drop_table(TablePath.parse(NAME))
+    source.create().append(11)
+    with pytest.raises(OffsetsExpired, match="Read again"):
+        [rows for split in planned.splits for rows in planned.read(split)]
+
+
 @others_write
 @pytest.mark.parametrize("begun", [False, True])
 def test_files_that_no_round_can_pass_over_are_not_told_to_be_passed_over(tiered: Tiered, begun: bool) -> None:
