@@ -89,7 +89,7 @@ def test_row(table: Table, row: Row) -> None:
             "pipeline": "p",
             "run": " Ru\u0308n/" + "Y" * 300 + " ",
             "epoch": 0,
-            "content": "C\n" + "\u65e5" * 300 + "\t'",
+            "content": " C\n" + "\u65e5" * 300 + "\t' ",
             "source": SourceRange(" a", "b\t"),
         },
         {
@@ -115,13 +115,29 @@ def test_row(table: Table, row: Row) -> None:
             "source": SourceRange("", '{"0": [1, 2]}' * 20_000),
         },
         {"pipeline": "p", "run": "r", "epoch": 0, "source": SourceRange("{}", '{"table":7}', "2026-11-29 a/b=c")},
+        {
+            "pipeline": "p",
+            "run": "r",
+            "epoch": 0,
+            "source": SourceRange("", "", ""),
+            "renamed_to": " Ne\u0308w/" + "Y" * 300 + " ",
+        },
     ],
-    ids=["plain", "unicode", "content", "range", "odd", "numbers", "separators", "long", "stamp"],
+    ids=["plain", "unicode", "content", "range", "odd", "numbers", "separators", "long", "stamp", "closed"],
 )
 def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) -> None:
     """All of it, by the one who published it and by the others; and the snapshot that carried it."""
     commit = new_attempt_id()
-    given = Watermark(token(**fields), commit, rows=2**31 + 5, committed_at=1_234_567_890_123)
+    new_name = fields.get("renamed_to")
+    mine = token(**{name: value for name, value in fields.items() if name != "renamed_to"})
+    given = Watermark(
+        mine,
+        commit,
+        rows=2**31 + 5,
+        committed_at=1_234_567_890_123,
+        forgotten=new_name is not None,
+        renamed_to=new_name,
+    )
     committer = table.committer(commit_id=commit)
     result = committer.publish(committer.open(), [table.staged(ids_of(0))], given)
     committer.close()

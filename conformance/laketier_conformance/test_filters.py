@@ -458,6 +458,17 @@ def test_filters_by_nan_and_by_lists_with_nothing(lake: Lake) -> None:
     compare(table, everything, [*leaves, *(Not(leaf) for leaf in leaves)])
 
 
+def test_filters_within_filters(lake: Lake) -> None:
+    """What no row of a file has of each part is had by some of both, and what is negated twice is asked for."""
+    table, everything = _filled(lake, pa.int64(), [[1, 1], [2, 2], [None, None], [1, 2, None]])
+    one, two, null = Leaf("v", Op.EQ, 1), Leaf("v", Op.EQ, 2), Leaf("v", Op.IS_NULL)
+    first, below = Leaf("id", Op.EQ, 0), Leaf("v", Op.LT, 2)
+    inner: list[Predicate] = [one, null, Leaf("v", Op.NOT_NULL), And((one, first)), And((one, two)), Or((one, first))]
+    inner += [Or((one, two)), Or((null, two)), And((below, Or((first, null)))), Or((And((one, first)), null))]
+    once = [Not(each) for each in inner]
+    compare(table, everything, [*inner, *once, *(Not(each) for each in once), And((Not(one), Not(null))), Not(below)])
+
+
 @pytest.mark.parametrize("name", LONG_LISTS)
 def test_filters_by_lists_of_thousands(lake: Lake, name: str) -> None:
     """As a join by key makes them. What some library or database takes at once is no limit of a filter."""

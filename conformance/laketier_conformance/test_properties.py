@@ -54,6 +54,11 @@ def test_a_property_that_another_one_changed_is_left(noted: Table) -> None:
     expect(dict(noted.info.descriptor.properties), {NAME: "two", **STAYS}, "the properties after changes were refused")
     snapshot = noted.info.snapshot_id
     expect(_set(noted, "two", "one").snapshot_id, snapshot, "the snapshot after a change was made twice")
+    both = {NAME: "four", "acme.other": None}
+    changes = [SetProperty(name, value, noted.info.descriptor.properties[name]) for name, value in both.items()]
+    noted.lake.storage.catalog().alter_table(noted.path, changes)
+    found = {name: noted.info.descriptor.properties.get(name) for name in both}
+    expect(found, both, "two properties that were changed in one step, the second of which was removed")
 
 
 @pytest.mark.needs(Feature.SET_PROPERTY)
