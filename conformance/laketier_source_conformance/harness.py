@@ -97,7 +97,8 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
-        """Append a row for each text, which has it in a column of text. Return them as a reader must see them."""
+        """Append a row for each text, which has it in a column of text. Leave out those that the system can't hold.
+        Return the rows as a reader must see them."""
         raise NotImplementedError
 
     def append_open(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
@@ -111,7 +112,7 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def append_many(self, name: str, count: int) -> None:
-        """Append so many rows quickly."""
+        """Append so many rows quickly. They may equal rows that are there."""
         raise NotImplementedError
 
     def make_many(self, names: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 
 from laketier.spi import LaketierError
@@ -68,7 +69,7 @@ def test_a_read_that_takes_a_day_gives_each_row(table: Table) -> None:
     with off(_A_DAY, table.system.packages(log)):
         try:
             found += sum(batch.num_rows for read in reads for batch in read)
-        except LaketierError:
+        except (LaketierError, OSError):
             return
     expect(found, count, "rows of a read in whose midst this host's clock goes on by a day, and no error")
 
@@ -87,4 +88,6 @@ def test_pages_behind_a_gap_are_read_once(table: Table) -> None:
     count += 3
     rows = read_range(table.log()).rows
     expect(len(rows), count, f"rows of a log that has gaps before and behind {count - 6} of them")
-    expect(len(set(ordered(rows))), len(rows), "rows of a log with gaps, each of which is there once")
+    # Rows of `append_many` have no numbers of the suite's: some may be equal to one that `append` brought.
+    lost = Counter(ordered(table.rows)) - Counter(ordered(rows))
+    expect(sorted(lost), [], "rows of a log that has gaps, and which a read of it leaves out")

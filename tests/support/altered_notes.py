@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -921,3 +921,53 @@ class WaitingHarness(NotesHarness):
 
 
 RIGHT["waits"] = Right(_Waits, "WaitingHarness", ("test_late.py::test_appends_of_one_moment_are_told_apart",))
+
+
+class _OfAServer(NotesLog):
+    """Who reads while somebody writes is refused by an error of the system's own, and so is who takes an hour."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        if (self.folder / "writing").exists():
+            raise BlockingIOError("somebody writes to the log")
+        return super().bounds()
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        began = time.time()
+        for record in super().records(split):
+            if time.time() > began + 3600:
+                raise TimeoutError("the server ended a session of an hour")
+            yield record
+
+
+class ServerHarness(NotesHarness):
+    """Many rows come as those of `append` do, some of which they equal."""
+
+    cannot: ClassVar[Mapping[str, str]] = {}
+
+    def append_many(self, name: str, count: int) -> None:
+        self.append(name, range(count))
+
+    def append_begun(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
+        flag, finish = self.root / name / "writing", super().append_begun(name, numbers)
+        flag.touch()
+
+        def ends() -> Sequence[Row]:
+            flag.unlink()
+            return finish()
+
+        return ends
+
+
+RIGHT["of_a_server"] = Right(
+    _OfAServer,
+    "ServerHarness",
+    (
+        "test_late.py::test_what_is_still_written_is_read_once_it_is_whole",
+        "test_many.py::test_a_read_that_takes_a_day_gives_each_row",
+        "test_many.py::test_pages_behind_a_gap_are_read_once",
+    ),
+)
