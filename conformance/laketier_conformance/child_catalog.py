@@ -65,4 +65,5 @@ def fill(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
 
 def made(lake: Lake, request: dict[str, Any]) -> Table:
     """The table of a request, partitioned by the columns that it names."""
-    return lake.create(name=request["table"], partition_by=tuple(map(PartitionField, request.get("partition_by", ()))))
+    by = tuple(map(PartitionField, request.get("partition_by", ())))
+    return lake.create_amid_faults(name=request["table"], partition_by=by)

@@ -134,10 +134,14 @@ class Lake:
         return plugin.create_storage(LakeStorageConfig(location, options))
 
     def create(self, schema: pa.Schema = SCHEMA, name: str = "db.t", **descriptor: Any) -> Table:
-        """A new table, or the one that is there already."""
-        path = TablePath.parse(name)
+        """A new table, or the one that is there already. Nobody else is there, and nothing fails."""
         with ends_for_good("a table is created, and nobody else is there"):
-            self.storage.catalog().create_table(path, TableDescriptor(schema, **descriptor))
+            return self.create_amid_faults(schema, name, **descriptor)
+
+    def create_amid_faults(self, schema: pa.Schema = SCHEMA, name: str = "db.t", **descriptor: Any) -> Table:
+        """The same where a store or a process fails, or others come between: another try may end in another way."""
+        path = TablePath.parse(name)
+        self.storage.catalog().create_table(path, TableDescriptor(schema, **descriptor))
         return Table(self, path)
 
     def table(self, name: str) -> Table:

@@ -75,7 +75,7 @@ def _looks(table: Table) -> dict[str, Callable[[], object]]:
             opened.close()
 
     looks: dict[str, Callable[[], object]] = {"it is read": table.read, "a round begins": committer}
-    looks["it is created again"] = lambda: table.lake.create(table.info.schema)
+    looks["it is created again"] = lambda: table.lake.create_amid_faults(table.info.schema)
     if table.lake.declares(Feature.HISTORY):
         looks["its history is listed"] = lambda: table.history.snapshots(9)
     if table.lake.declares(Feature.ORPHAN_COLLECTION):

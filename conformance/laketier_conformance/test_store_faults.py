@@ -288,7 +288,7 @@ def test_no_error_shows_a_key(in_store: InStore) -> None:
     asks: dict[str, Callable[[], object]] = {
         "a table is loaded": lambda: storage.catalog().load_table(table.path),
         "tables are listed": lambda: storage.catalog().list_tables(),
-        "a table is made": lambda: stored.lake.create(name="db.other"),
+        "a table is made": lambda: stored.lake.create_amid_faults(name="db.other"),
         "rows are staged": lambda: table.stage(ids_of(2), factory=factory),
         "a table is opened for a commit": lambda: table.committer().open(),
         "a round is published": lambda: table.commit([staged], None),

@@ -71,6 +71,20 @@ def test_what_else_is_not_declared_is_refused_in_a_store(
     assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, outcome), run.output
 
 
+@pytest.mark.every(2)
+def test_a_format_may_say_that_nothing_began_where_a_store_fails(run_suite: RunSuite) -> None:
+    """Another try may end in another way then, though nobody else is there."""
+    tests = ["test_store_faults.py::test_no_error_shows_a_key", "test_store_faults.py::test_requests_fail[create]"]
+    run = run_suite(
+        "begins-nothing",
+        tests,
+        offers={"begins-nothing": "begins_nothing"},
+        harnesses={"begins-nothing": "laketier_localfile.conformance:Harness"},
+        arguments=["--lake-steps=2", "--lake-seed=0"],
+    )
+    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
+
+
 @pytest.mark.parametrize("variable", ["AWS_REGION", "AWS_DEFAULT_REGION"])
 def test_a_store_of_the_user_may_be_in_any_region(
     variable: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
