@@ -315,6 +315,9 @@ def test_list(lake: Lake) -> None:
     expect(
         set(map(str, paths)), {"b.two", "a.one", "b.one", "a-1.x_y", "B_2.z", "Bx2.z"}, "the tables of the warehouse"
     )
+    expect(
+        [catalog.load_table(path).path for path in paths], paths, "the names that tables tell, beside the listed ones"
+    )
     expect([str(path) for path in catalog.list_tables("b")], ["b.one", "b.two"], "the tables of one database")
     expect([str(path) for path in catalog.list_tables("B_2")], ["B_2.z"], "the tables of a database whose name has a _")
     try:
@@ -421,7 +424,9 @@ def test_a_change_that_does_not_fit_is_refused(table: Table, field: pa.Field) ->
     )
 
 
-WIDE = pa.schema([pa.field("id", pa.int64(), nullable=False), ("key", pa.string()), ("count", pa.int32())])
+WIDE = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), ("key", pa.string()), pa.field("count", pa.int32(), nullable=False)]
+)
 CHANGES = (
     (Feature.ADD_COLUMN, AddColumn(EXTRA)),
     (Feature.WIDEN_TYPE, WidenColumn("count", pa.int64())),
@@ -476,6 +481,8 @@ def test_a_change_leaves_the_rest_as_it_is(lake: Lake, layout: str) -> None:
             expect(info.table_uuid, before.table_uuid, f"the identity {what}")
             for name in same:
                 expect(getattr(info.descriptor, name), getattr(before.descriptor, name), f"the {name} {what}")
+            nullable = [field.nullable for field in info.schema][: len(WIDE)]
+            expect(nullable, [field.nullable for field in WIDE], f"which of its first columns may be null {what}")
             kept = {name: info.descriptor.properties.get(name) for name in before.descriptor.properties}
             expect(kept, dict(before.descriptor.properties), f"the properties {what}")
 

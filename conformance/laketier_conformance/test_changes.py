@@ -70,6 +70,11 @@ def test_the_bounds_are_readable(table: Table) -> None:
     assert bounds.latest_at is None or begun - 60_000 < bounds.latest_at < host_time() + 60_000, (
         f"the newest version was committed, in ms since the epoch: found {bounds.latest_at}, and it was {begun} or soon"
     )
+    lasting = bounds.lasting_id
+    assert lasting is None or lasting == earlier.lasting_id, (
+        f"the identity that a table keeps while old versions expire: expected {earlier.lasting_id}, as before, "
+        f"found {lasting}"
+    )
     found = read_plan(table.source, changes.plan(earlier.latest, bounds.latest))["id"].to_pylist()
     expect(sorted(found), ids_of(1), "rows of a commit that came after the changes were opened")
     assert 0 <= bounds.earliest < bounds.latest, (

@@ -363,6 +363,25 @@ def test_buckets_of_rows_that_come_in_another_type(lake: Lake, name: str) -> Non
         raise refusals[0]
 
 
+@pytest.mark.needs(Feature.BUCKETING)
+@pytest.mark.parametrize("what", ["two-keys", "nulls"])
+def test_buckets_by_keys_that_are_two_or_null(lake: Lake, what: str) -> None:
+    """Keys are hashed in the order in which a table names them, which is not that of its columns. Some functions take
+    one key alone, and some have no bucket for nulls."""
+    two = what == "two-keys"
+    rows = rows_by(pa.string(), [f"key {i}" if two or i % 2 else None for i in range(20)])
+    refusals: list[FeatureNotSupported] = []
+    for function in FUNCTIONS:
+        try:
+            _bucketed(lake, rows, BucketSpec(4, ("key", "id") if two else ("key",), function), whole=False)
+        except FeatureNotSupported as refusal:
+            refusals.append(refusal)
+        except (UnsupportedType, ConfigError, IncompatibleData):
+            continue
+    if refusals and not lake.declares(Feature.BUCKETING):
+        raise refusals[0]
+
+
 def _bucketed(
     lake: Lake,
     rows: pa.RecordBatch,
