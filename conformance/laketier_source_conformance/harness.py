@@ -25,6 +25,10 @@ class KeptByReader(Exception):
     """The system lets nobody do this while somebody reads, as one that locks its table. Says why."""
 
 
+class AtItsBound(KeptByReader):
+    """The system has as many as it can have. Says how many."""
+
+
 class SourceHarness(ABC):
     """One system with tables of its own, made for one test and closed after it. Only `make_table` and `append` are
     needed. What of the others is not there, the report tells as "not shown", and the verdict is at most partial; what
@@ -125,7 +129,8 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def add_bucket(self, name: str) -> None:
-        """Give a table one more bucket, empty. At least one of the rows that are appended next goes into it."""
+        """Give a table one more bucket, empty. At least one of the rows that are appended next goes into it. Raise
+        `AtItsBound` where the system has no more: the suite asks for 101, and for a dozen."""
         raise NotImplementedError
 
     def close_bucket(self, name: str) -> None:

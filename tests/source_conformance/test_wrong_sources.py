@@ -56,6 +56,14 @@ def test_a_source_that_reads_from_afar_is_asked_for_no_file(
     assert (result["outcome"], says in result["detail"]) == (outcome, True), run.output
 
 
+def test_a_source_of_few_buckets_is_not_asked_for_more(tmp_path: Path) -> None:
+    test = "test_many.py::test_more_buckets_than_a_page_has_are_read"
+    more = [f"--log-test={test}", "--log-harness=altered_notes:BoundedHarness"]
+    run = run_sources(tmp_path, "notes", more, {"NOTES_ALTERED": "of_few_buckets"})
+    result = run.report["results"][test]
+    assert (result["outcome"], "32 partitions at most" in result["detail"]) == ("refused", True), run.output
+
+
 @pytest.mark.deep
 def test_the_source_that_they_alter_is_conformant(tmp_path: Path) -> None:
     run = run_sources(tmp_path, "notes", ["--log-lake=localfile"])

@@ -35,6 +35,7 @@ from laketier.spi import (
     fail_on_bad_record,
     joined_stamps,
 )
+from laketier_source_conformance.harness import AtItsBound
 from notes import NotesHarness, NotesLog, NotesPlugin, NotesSource, Row, meta_of
 
 
@@ -921,6 +922,24 @@ class WaitingHarness(NotesHarness):
 
 
 RIGHT["waits"] = Right(_Waits, "WaitingHarness", ("test_late.py::test_appends_of_one_moment_are_told_apart",))
+
+
+class _OfFewBuckets(NotesLog):
+    """Of a system with 32 partitions at most."""
+
+
+class BoundedHarness(NotesHarness):
+    """Of that system."""
+
+    def add_bucket(self, name: str) -> None:
+        if len(self.describe(name)["buckets"]) >= 32:
+            raise AtItsBound("a log has 32 partitions at most")
+        super().add_bucket(name)
+
+
+RIGHT["of_few_buckets"] = Right(
+    _OfFewBuckets, "BoundedHarness", ("test_offsets.py::test_a_dozen_buckets_are_told_apart",)
+)
 
 
 class _OfAServer(NotesLog):
