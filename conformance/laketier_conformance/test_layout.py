@@ -111,6 +111,21 @@ def test_partitions_of_two_columns(lake: Lake) -> None:
 
 
 @pytest.mark.needs(Feature.PARTITIONING)
+def test_partitions_of_rows_that_come_without_them(lake: Lake) -> None:
+    """A batch lacks the column that the table is partitioned by: its rows have null there, whatever the batch before
+    had."""
+    whole = rows_by(pa.string(), ["a", None, "b", None])
+    table = lake.create(whole.schema, "db.lacking", partition_by=(PartitionField("key"),))
+    batches = [whole.slice(number, 1) for number in range(4)]
+    lacking = [batch if number % 2 == 0 else batch.drop_columns(["key"]) for number, batch in enumerate(batches)]
+    with goes_well("batches are published of which some lack the column that the table is partitioned by"):
+        table.publish_arrow(lacking, token(0))
+    everything = pa.Table.from_batches([whole])
+    expect(table.read().sort_by("id"), everything, "rows that came without the column of their partition")
+    compare(table, everything, [Leaf("key", Op.IS_NULL), Leaf("key", Op.EQ, "a"), Leaf("key", Op.NE, "a")])
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
 def test_a_layout_by_odd_columns(lake: Lake) -> None:
     """By one that is named twice, by all that there are, so that files have no column of their own, and by a transform
     whose name another column has. It is refused, or the rows are there all the same, for filters too."""
