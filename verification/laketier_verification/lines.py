@@ -72,6 +72,9 @@ class CutLog(TableLog):
     def stamp(self, position: LogOffsets) -> str | None:
         return self.log.stamp(position)
 
+    def identify(self) -> str | None:
+        return self.log.identify()
+
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         return [
             LogSplit(bucket=split.bucket, start=at, end=min(at + 2, split.end), bytes=WEIGHT_OF_A_TASK * 60)
