@@ -11,7 +11,7 @@ from laketier.registry import hookimpl
 CAUGHT_BY = (
     "test_source.py::test_filters_on_nan_infinity_and_zeros[Not(child=Leaf(column='f', op=<Op.LT: '<'>, value=1.5))]"
 )
-SAYS = "expected ['2.0', 'inf', 'nan', 'nan', 'nan'], found ['2.0', 'inf', 'nan', 'nan']"
+SAYS = "expected ['2.0', 'inf', 'inf', 'nan', 'nan', 'nan'], found ['2.0', 'inf', 'inf', 'nan', 'nan']"
 
 
 class NegatingSource(RicherSource):
