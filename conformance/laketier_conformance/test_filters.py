@@ -103,9 +103,11 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
         pa.timestamp("us"),
         [
             datetime(1, 1, 1),
-            *(datetime(1969, 12, 31, 23, 59, 59, 999998 + us) for us in (0, 1)),
             MOMENT,
-            *(datetime(9999, 12, 31, 8, 30, 15, 123459 + us) for us in (0, 1)),
+            datetime(9999, 12, 31, 8, 30, 15, 123459),
+            # A file begins with the second before 1970.
+            *(datetime(1969, 12, 31, 23, 59, 59, 999998 + us) for us in (0, 1)),
+            datetime(9999, 12, 31, 8, 30, 15, 123460),
         ],
     ),
     "timestamp-us-utc": (
