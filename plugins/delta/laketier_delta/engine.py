@@ -50,7 +50,7 @@ _FEATURE = re.compile(r"Feature '([^']+)'")
 _CHANGED = re.compile(
     r"Expected contiguous commit files|File not found|No files in log segment|Path does not exist|"
     r"Failed to canonicalize|Local path .* does not exist|(?s:Invalid table location: .*\bkind: NotFound\b)|"
-    r"No table metadata or protocol found|Invalid Checkpoint: |LogSegment end version"
+    r"No (?:table metadata|protocol|table metadata or protocol) found|Invalid Checkpoint: |LogSegment end version"
 )
 """What delta-rs says of a log that others add to, drop or create while it lists and reads it, or of which it leaves out
 an entry that the storage could not tell of; also of a damaged one."""

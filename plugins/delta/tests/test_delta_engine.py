@@ -106,6 +106,8 @@ CHANGING = [
     DeltaError("Failed to canonicalize"),
     DeltaError('Local path "x" does not exist'),
     DeltaError("Kernel error: No table metadata or protocol found in delta log."),
+    DeltaError("Kernel error: No protocol found in delta log."),
+    DeltaError("Kernel error: No table metadata found in delta log."),
     DeltaError("Kernel error: Invalid Checkpoint: Had a _last_checkpoint hint but didn't find any checkpoints"),
     DeltaError("Kernel error: Invalid Checkpoint: Gap between checkpoint version 1 and next commit 3"),
     DeltaError("Kernel error: LogSegment end version 0 not the same as the specified end version 1"),
