@@ -22,7 +22,7 @@ from laketier.spi import (
 )
 from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.keyed import UPSERT, Keyed, publish
-from laketier_conformance.lake import SCHEMA, Lake
+from laketier_conformance.lake import SCHEMA, Lake, Table
 from laketier_conformance.odd_rows import UNPRESSED
 
 pytestmark = pytest.mark.needs(Feature.UPSERT)
@@ -84,12 +84,7 @@ def test_keys_that_are_alike(lake: Lake, name: str) -> None:
     publish(table, 0, staged(0, keys[:half]))
     publish(table, 1, staged(half, keys[half:]))
     expect(table.ids, list(range(len(keys))), f"the ids of rows whose keys are alike, and no two the same: {keys}")
-    plan = table.source.plan(ScanRequest())
-    replaced = tuple(file for split in plan.splits for file in split.files)
-    publish(table, 2, replace(staged(100, keys), replaced=replaced))
-    expect(
-        table.ids, list(range(100, 100 + len(keys))), f"the ids of these rows after all of them were replaced: {keys}"
-    )
+    _are_all_replaced(table, 2, staged(100, keys), keys)
 
 
 JOINTS = ("", "|", ",", ":", ";", "/", "-", "_", "__", ".", " ", "~", "\t", "\x1f", ",two:", "', '")
@@ -126,12 +121,14 @@ def test_keys_of_two_columns_that_are_alike_when_joined(lake: Lake) -> None:
     assert len(pairs) > 1, f"a task takes more than one of these keys of two columns by itself: it took {pairs}"
     publish(table, 0, staged(0, pairs))
     expect(table.ids, list(range(len(pairs))), f"the ids of rows whose keys of two columns no two share: {pairs}")
-    plan = table.source.plan(ScanRequest())
-    replaced = tuple(file for split in plan.splits for file in split.files)
-    publish(table, 1, replace(staged(100, pairs), replaced=replaced))
-    expect(
-        table.ids, list(range(100, 100 + len(pairs))), f"the ids of these rows after all of them were replaced: {pairs}"
-    )
+    _are_all_replaced(table, 1, staged(100, pairs), pairs)
+
+
+def _are_all_replaced(table: Table, epoch: int, result: WriteResult, keys: Sequence[Any]) -> None:
+    """By rows of the same ``keys`` with ids from 100 on, instead of all files that are there."""
+    files = tuple(file for split in table.source.plan(ScanRequest()).splits for file in split.files)
+    publish(table, epoch, replace(result, replaced=files))
+    expect(table.ids, list(range(100, 100 + len(keys))), f"the ids of rows after all of them were replaced: {keys}")
 
 
 def test_keys_that_no_index_holds(lake: Lake) -> None:

@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -92,6 +93,13 @@ def carried(log: TableLog) -> TableLog:
     """The log as a task gets it: out of a pickle."""
     found: TableLog = pickle.loads(pickle.dumps(log))  # noqa: S301 - our own bytes
     return found
+
+
+def begun(log: TableLog) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Begin to read a whole log, as tasks do. Returns the number of rows of the first batch, and the others."""
+    reads = [carried(log).read(split) for split in log.plan(whole(log.bounds()))]
+    first = sum(batch.num_rows for batch in islice(reads[0], 1))
+    return first, chain.from_iterable(reads)
 
 
 def read_splits(log: TableLog, splits: Iterable[LogSplit], columns: Sequence[str] | None = None) -> Read:

@@ -76,6 +76,10 @@ class System:
         self._closed.append(log)
 
 
+_PAGES = 25_000
+"""Rows that a client fetches in several pages."""
+
+
 class Table:
     """A table and the rows that a reader must see of it, in the order in which they were appended."""
 
@@ -110,6 +114,15 @@ class Table:
             raise HarnessFailed(f"the harness's append returned {len(rows)} rows for {count} numbers")
         self.rows += rows
         return rows
+
+    def append_pages(self, count: int) -> int:
+        """Append so many rows and, where the harness has ``append_many``, more than a client fetches at once. Returns
+        how many rows the table has then."""
+        self.append(count)
+        if not self.system.has("append_many"):
+            return len(self.rows)
+        self.ask("append_many", _PAGES)
+        return len(self.rows) + _PAGES
 
     def ask(self, member: str, *arguments: Any) -> Any:
         """Ask the harness for something of this table."""

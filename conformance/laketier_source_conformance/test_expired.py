@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import islice
 
 from laketier.spi import LogOffsets, LogRange, LogSplit, OffsetsExpired, TableLog
 from laketier_conformance.expect import expect, goes_well
 from laketier_source_conformance.harness import Row
 from laketier_source_conformance.reads import (
     Read,
+    begun,
     between,
     carried,
     is_served_from_a_snapshot,
@@ -22,9 +22,6 @@ from laketier_source_conformance.reads import (
     whole,
 )
 from laketier_source_conformance.system import CannotBe, Table, ordered
-
-_PAGES = 25_000
-"""Rows that a client fetches in several pages."""
 
 
 def _expired(table: Table) -> tuple[TableLog, LogRange, list[LogSplit], list[str]]:
@@ -85,17 +82,11 @@ def test_a_split_whose_records_expired_is_refused(table: Table) -> None:
 
 def test_records_that_expire_while_they_are_read_are_not_lost_in_silence(table: Table) -> None:
     """A read that fetches its records page by page: what tells that none is missing comes after the last page."""
-    table.append(40)
-    count = len(table.rows)
-    if table.system.has("append_many"):
-        table.ask("append_many", _PAGES)
-        count += _PAGES
-    log = table.log()
-    reads = [carried(log).read(split) for split in log.plan(whole(log.bounds()))]
-    found = sum(batch.num_rows for batch in islice(reads[0], 1))
+    count = table.append_pages(40)
+    found, others = begun(table.log())
     table.ask("expire_all")
     try:
-        found += sum(batch.num_rows for read in reads for batch in read)
+        found += sum(batch.num_rows for batch in others)
     except OffsetsExpired:
         return
     expect(found, count, "rows of a log all of whose records expired once its first batch was read, and no error")

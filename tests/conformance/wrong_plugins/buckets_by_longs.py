@@ -7,13 +7,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.types as pt
-from local import tiering
+from local import bucketing
 
 from laketier import spi
 from laketier.bucketing import assigner_for
 from laketier.registry import hookimpl
-from laketier_localfile.storage import LocalFileTieringFactory
-from laketier_localfile.writer import LocalFileWriter
 
 CAUGHT_BY = "test_layout.py::test_buckets_of_each_type[int]"
 SAYS = "the buckets that rows of a split belong to"
@@ -29,12 +27,6 @@ class Assigner(spi.BucketAssigner):
         return self.own.assign(batch.cast(self.schema))
 
 
-class Factory(LocalFileTieringFactory):
-    def create_writer(self, context: spi.WriterInitContext) -> spi.LakeWriter[spi.WriteResult]:
-        table = self.table.descriptor
-        return LocalFileWriter(self.table, self.options, Assigner(table) if table.buckets else None, context)
-
-
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return tiering("buckets-by-longs", Factory)
+    return bucketing("buckets-by-longs", Assigner)

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.types as pt
-from local import tiering
+from local import bucketing
 
 from laketier import spi
 from laketier.bucketing import assigner_for
 from laketier.registry import hookimpl
-from laketier_localfile.storage import LocalFileTieringFactory
 from laketier_localfile.writer import LocalFileWriter
 
 CAUGHT_BY = "test_layout.py::test_buckets_of_rows_that_come_in_another_type[int-for-bigint]"
@@ -37,12 +36,6 @@ class HastyWriter(LocalFileWriter):
         super().write(batch)
 
 
-class Factory(LocalFileTieringFactory):
-    def create_writer(self, context: spi.WriterInitContext) -> spi.LakeWriter[spi.WriteResult]:
-        table = self.table.descriptor
-        return HastyWriter(self.table, self.options, Assigner(table) if table.buckets else None, context)
-
-
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return tiering("buckets-keys-as-they-come", Factory)
+    return bucketing("buckets-keys-as-they-come", Assigner, HastyWriter)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-from local import tiering
+from local import bucketing
 
 from laketier import spi
 from laketier.bucketing import assigner_for
 from laketier.registry import hookimpl
-from laketier_localfile.storage import LocalFileTieringFactory
-from laketier_localfile.writer import LocalFileWriter
 
 CAUGHT_BY = "test_layout.py::test_buckets_by_keys_that_are_two_or_null[two-keys]"
 SAYS = "the buckets that rows of a split belong to"
@@ -27,12 +25,6 @@ class Assigner(spi.BucketAssigner):
         return self.own.assign(batch)
 
 
-class Factory(LocalFileTieringFactory):
-    def create_writer(self, context: spi.WriterInitContext) -> spi.LakeWriter[spi.WriteResult]:
-        table = self.table.descriptor
-        return LocalFileWriter(self.table, self.options, Assigner(table) if table.buckets else None, context)
-
-
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return tiering("hashes-keys-in-the-order-of-columns", Factory)
+    return bucketing("hashes-keys-in-the-order-of-columns", Assigner)

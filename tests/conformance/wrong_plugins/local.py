@@ -1,4 +1,4 @@
-"""Local files with another maintenance, adoption, source, factory, table or partitioning, for mistakes in it."""
+"""Local files with another maintenance, adoption, source, factory, table or assigner, for mistakes in it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from laketier_localfile.place import place_of
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.storage import LocalFileTieringFactory
+from laketier_localfile.writer import LocalFileWriter
 
 
 def local(named: str, maintenance: type[kit.ManifestMaintenance]) -> spi.LakeStoragePlugin:
@@ -45,6 +46,21 @@ def reading(named: str, source: type[LocalFileSource]) -> spi.LakeStoragePlugin:
 def tiering(named: str, factory: type[LocalFileTieringFactory]) -> spi.LakeStoragePlugin:
     """The plugin whose writers and committers another factory makes."""
     return _with_another(named, "tiering_factory", lambda right: factory(right.table, right.options))
+
+
+def bucketing(
+    named: str,
+    assigner: Callable[[spi.TableDescriptor], spi.BucketAssigner],
+    writer: type[LocalFileWriter] = LocalFileWriter,
+) -> spi.LakeStoragePlugin:
+    """The plugin whose writers give rows their buckets in another way."""
+
+    class Factory(LocalFileTieringFactory):
+        def create_writer(self, context: spi.WriterInitContext) -> spi.LakeWriter[spi.WriteResult]:
+            table = self.table.descriptor
+            return writer(self.table, self.options, assigner(table) if table.buckets else None, context)
+
+    return tiering(named, Factory)
 
 
 def _with_another(named: str, part: str, instead: Callable[[Any], Any]) -> spi.LakeStoragePlugin:

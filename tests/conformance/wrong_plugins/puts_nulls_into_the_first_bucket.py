@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from local import tiering
+from local import bucketing
 
 from laketier import spi
 from laketier.bucketing import assigner_for
 from laketier.registry import hookimpl
-from laketier_localfile.storage import LocalFileTieringFactory
-from laketier_localfile.writer import LocalFileWriter
 
 CAUGHT_BY = "test_layout.py::test_buckets_by_keys_that_are_two_or_null[nulls]"
 SAYS = "the buckets that rows of a split belong to"
@@ -28,12 +26,6 @@ class Assigner(spi.BucketAssigner):
         return found
 
 
-class Factory(LocalFileTieringFactory):
-    def create_writer(self, context: spi.WriterInitContext) -> spi.LakeWriter[spi.WriteResult]:
-        table = self.table.descriptor
-        return LocalFileWriter(self.table, self.options, Assigner(table) if table.buckets else None, context)
-
-
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return tiering("puts-nulls-into-the-first-bucket", Factory)
+    return bucketing("puts-nulls-into-the-first-bucket", Assigner)
