@@ -269,6 +269,8 @@ class Asked:
             found = self.seen
         except LaketierError as error:
             pytest.fail(f"{told}: the table can't be read: {error}")
+        said = (answer or {}).get("refused")
+        assert found is None or said != "TableNotFound", f"{told}: it ended in {said}, and the table is there: {answer}"
         self.judge_both(told, answer, found)
 
     def judge_both(self, told: str, answer: Answer | None, found: Seen) -> None:
