@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from laketier.registry import installed_formats
-from laketier.spi import PluginNotFound, TablePath
+from laketier.spi import AddColumn, PluginNotFound, TablePath
 from laketier_conformance.expect import NotShown
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
@@ -24,8 +24,6 @@ SCHEMA = pa.schema(
     [("id", pa.int64()), ("text", pa.string()), ("score", pa.float64()), ("at", pa.timestamp("us", tz="UTC"))]
 )
 """The columns of each table."""
-_NO_TRANSACTIONS = "a file is there as a whole, or hidden"
-_ONE_BUCKET = "a landing zone has one bucket"
 
 
 def row_of(number: int) -> dict[str, Any]:
@@ -42,14 +40,14 @@ class FilesHarness(SourceHarness):
     cannot: ClassVar[Mapping[str, str]] = {
         "engine_modules": "it needs no client library",
         "append_several": "each row of a file is a record of its own",
-        "append_open": _NO_TRANSACTIONS,
+        "append_open": "a file is there as a whole, or hidden",
         "append_bad_with_key": "a line of a file has no key",
-        "close_bucket": _ONE_BUCKET,
         "endpoint": "a folder has no address",
-        "add_bucket": _ONE_BUCKET,
+        **dict.fromkeys(("add_bucket", "close_bucket"), "a landing zone has one bucket"),
         "compact": "a file is there as a whole, or gone",
         "leave_gap": "each file has one offset, which is never given again",
         "rename_column": "a landing zone keeps no former names",
+        "add_column": "the user names the columns of the files",
         "update_rows": "a file that is written anew is another one, see `replace_input`",
         "secret_options": "a landing zone in a folder needs no password",
     }
@@ -212,10 +210,6 @@ class LakeHarness(SourceHarness):
         "secret_options": "a lake in a folder needs no password",
     }
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._made = 0
-
     @property
     def lake(self) -> Lake:
         """The lake that is read."""
@@ -258,6 +252,13 @@ class LakeHarness(SourceHarness):
         columns = [pa.array(range(count)), pa.nulls(count, pa.string()), pa.nulls(count, pa.float64())]
         batch = pa.record_batch([*columns, pa.nulls(count, SCHEMA.field("at").type)], schema=SCHEMA)
         self.lake.table(self.listed(name)).publish_arrow([batch])
+
+    def add_column(self, name: str) -> Sequence[Row]:
+        path, note = TablePath.parse(self.listed(name)), pa.field("note", pa.string())
+        self.lake.storage.catalog().alter_table(path, [AddColumn(note)])
+        batch = pa.RecordBatch.from_pylist([{**row_of(1_000_000), "note": "a note"}], schema=SCHEMA.append(note))
+        self.lake.table(self.listed(name)).publish_arrow([batch])
+        return self.lake.table(self.listed(name)).read().to_pylist()
 
     def leave_gap(self, name: str) -> None:
         """A commit without rows."""

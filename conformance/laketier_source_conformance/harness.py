@@ -163,6 +163,12 @@ class SourceHarness(ABC):
         """Drop a table, and make one of the same name, empty."""
         raise NotImplementedError
 
+    def add_column(self, name: str) -> Sequence[Row]:
+        """Add a column to a table, as an ALTER TABLE does, and append a row that has a value in it. Return all rows of
+        the table as a reader must see them now, in the order of their append. Where the user names the columns, the
+        system can't."""
+        raise NotImplementedError
+
     def rename_column(self, name: str) -> tuple[str, str]:
         """Rename a column of a table, in a system that tells of it. Return its former name and its new one."""
         raise NotImplementedError

@@ -179,9 +179,13 @@ def test_values_at_the_limits_of_their_types(table: Table) -> None:
     rows = list(table.ask("append_limits"))
     table.rows += rows
     table.append(1)
-    found = read_range(table.log())
+    log = table.log()
+    found = read_range(log)
     expect([each.error for each in found.bad], [], "values at the limits of their types are read: bad records")
     table.expect_rows(found.rows, "values at the limits of their types are read")
+    told = {field.name for field in log.table.schema if not field.nullable}
+    nulls = sorted({name for row in found.rows for name in told if row[name] is None})
+    expect(nulls, [], "columns that have nulls, and are not nullable: a lake would have none in them")
 
 
 def test_texts_are_read_as_they_were_written(table: Table) -> None:

@@ -72,6 +72,13 @@ class PolledHarness(SourceHarness):
     def update_rows(self, name: str) -> None:
         self.run(f'UPDATE "{name}" SET score = -1')
 
+    def add_column(self, name: str) -> Sequence[Row]:
+        self.run(f'ALTER TABLE "{name}" ADD COLUMN note TEXT')
+        self.run(f'INSERT INTO "{name}" (text, note) VALUES (?, ?)', ("one more", "a note"))
+        with closing(sqlite3.connect(self.file)) as db:
+            found = db.execute(f'SELECT id, text, score, note FROM "{name}" ORDER BY id').fetchall()
+        return [{**_row(*each), "note": note} for *each, note in found]
+
     def append_many(self, name: str, count: int) -> None:
         with closing(sqlite3.connect(self.file)) as db, db:
             db.executemany(f'INSERT INTO "{name}" (score) VALUES (?)', ((each,) for each in range(count)))

@@ -473,6 +473,12 @@ class NotesHarness(SourceHarness):
         shutil.rmtree(self.root / name)
         self.make_table(name)
 
+    def add_column(self, name: str) -> Sequence[Row]:
+        self.describe(name, columns={**self.describe(name)["columns"], "note": "string"})
+        self.write(name, [json.dumps({**row, "note": "a note"}) for row in self.rows([1_000_000])])
+        lines = [json.loads(line) for line in (self.root / name / "0.log").read_text().splitlines()]
+        return [{"note": None, **json.loads(line["v"])} for line in lines]
+
     def rename_column(self, name: str) -> tuple[str, str]:
         columns = self.describe(name)["columns"]
         renamed = {"words" if column == "text" else column: kind for column, kind in columns.items()}

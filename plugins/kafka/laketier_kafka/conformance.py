@@ -45,7 +45,7 @@ class KafkaHarness(SourceHarness):
         "endpoint": "clients learn the brokers' addresses from the brokers",
         "append_many": "the mock broker keeps 5 MB of a topic, and lets what is older expire",
         "append_several": "a message is one row",
-        "rename_column": "a topic has no columns",
+        **dict.fromkeys(("rename_column", "add_column"), "a topic has no columns: the user names them"),
         "files": "a broker's files are its own",
     }
 

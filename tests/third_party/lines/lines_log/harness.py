@@ -119,6 +119,13 @@ class LinesHarness(SourceHarness):
         shutil.rmtree(self.root / name)
         self.make_table(name)
 
+    def add_column(self, name: str) -> Sequence[Row]:
+        described = json.loads((self.root / name / "table.json").read_text())
+        self._describe(name, {**described, "columns": {**described["columns"], "note": "string"}})
+        self._write(name, [{"id": 1_000_000, "text": "one more", "score": 0.5, "note": "a note"}])
+        lines = [line for path in self.files(name) for line in path.read_text().splitlines()]
+        return [{"note": None, **json.loads(line)} for line in lines]
+
     def rename_column(self, name: str) -> tuple[str, str]:
         described = json.loads((self.root / name / "table.json").read_text())
         columns = {"words" if column == "text" else column: kind for column, kind in described["columns"].items()}
