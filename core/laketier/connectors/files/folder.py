@@ -64,6 +64,16 @@ class Folder:
         """Whether it is on a disk."""
         return isinstance(self.open()[0], fs.LocalFileSystem)
 
+    @property
+    def number(self) -> int | None:
+        """What tells the folder from others of its disk. None in an object store, and of a folder that is not there."""
+        if not self.is_local:
+            return None
+        try:
+            return os.stat(os.path.join(self._root, self._inside)).st_ino
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
     def listed(self) -> FolderListing:
         """All files below that are not hidden and not still written. Driver. Raises `TableNotFound`, `StorageError` and
         `OSError`."""

@@ -60,11 +60,16 @@ class Ledger:
         self.gone_before = 0
         """Files before this one are known not to be there any more."""
 
+    @staticmethod
+    def is_made(folder: Path) -> bool:
+        """Whether there is one."""
+        return is_there(folder / _LEDGER_FILE)
+
     @classmethod
     def open(cls, folder: Path, *, path: str, table: str) -> Ledger:
         """Open the ledger, or make it. Raises `ConfigError` when it belongs to another landing zone."""
         file = folder / _LEDGER_FILE
-        if not is_there(file):
+        if not cls.is_made(folder):
             make_directories(folder / _SEGMENTS)
             make_directories(folder / _CHECKPOINTS)
             failpoint("ledger.made_folders")

@@ -21,9 +21,10 @@ from laketier.connectors.files.identity import known_otherwise, renamed, replace
 from laketier.connectors.files.ledger import Ledger
 from laketier.connectors.files.local import Astray, escaped
 from laketier.connectors.files.options import FileFormat, LandingTableOptions, OnRewritten, Order
+from laketier.connectors.files.places import Places
 from laketier.connectors.files.readers import FileReader, UnreadableFile, decode_lines
 from laketier.connectors.files.table import table_of
-from laketier.connectors.files.whereabouts import BUCKET, check_unchanged, look_up, rewritten
+from laketier.connectors.files.whereabouts import BUCKET, check_unchanged, exchanged, found_at, rewritten
 from laketier.connectors.parquet_parts import row_group_ranges
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
@@ -60,6 +61,7 @@ class LandingLog(TableLog):
         self._ledger = ledger
         self._warned: set[str] = set()
         self._told_ahead = 0
+        self._places = Places()
 
     @classmethod
     def of(cls, folder: Folder, options: LandingTableOptions, ledger: Ledger) -> LandingLog:
@@ -94,7 +96,10 @@ class LandingLog(TableLog):
             # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
             ledger.refresh()
             taken = ledger.files
+            number = self._folder.number
             listing = self._folder.listed()
+            if self._folder.number != number:
+                raise exchanged(self._folder)
             listing.refuse_table(self._folder.open()[1])
             listed = listing.files
             places = listed.places_in(taken)
@@ -104,11 +109,16 @@ class LandingLog(TableLog):
             places[moved] = ordinals
             there = places[places >= 0]
             new = self._in_order(self._new_of(listing, places, taken))
+            if number is not None:
+                self._places = Places.noted(ledger.folder, number, there, len(taken) if len(new) else None)
             if len(new):
                 self._report_late(new, taken)
                 if not ledger.append(new, after=len(taken)):
                     continue
             earliest = int(there.min()) if len(there) else len(taken)
+            elsewhere = None if number is None else self._places.first_elsewhere(number)
+            if elsewhere is not None:  # what is elsewhere is not deleted, and a plan that needs it says so
+                earliest = min(earliest, max(elsewhere, ledger.gone_before))
             return (Files.concat([taken, new]) if len(new) else taken), earliest
 
     def stamp(self, position: LogOffsets) -> str | None:
@@ -135,8 +145,8 @@ class LandingLog(TableLog):
                     fix="Restore the ledger that the range was made from.",
                 )
             entries = ledger.files.entries(start, end)
-            now = look_up(self._folder, entries)
-            check_unchanged(entries, now, start, self._table.name)
+            self._places = Places.of(ledger.folder)
+            now = found_at(self._folder, entries, self._places, start, self._table.name)
             places = [entry.path if found is None else found.path for entry, found in zip(entries, now, strict=True)]
             both = enumerate(zip(entries, places, strict=True), start)
             return [split for at, (entry, place) in both for split in self._splits(at, entry, place)]
@@ -300,8 +310,8 @@ class LandingLog(TableLog):
 
     def _check(self, entry: LandedFile, place: str, offset: int) -> str:
         """Where the file is now that was at ``place``. Raises `OffsetsExpired` and `OffsetsRewritten`."""
-        [found] = look_up(self._folder, [replace(entry, path=place)])
-        check_unchanged([entry], [found], offset, self._table.name)
+        wanted = [replace(entry, path=place)]
+        [found] = found_at(self._folder, wanted, self._places, offset, self._table.name)
         return place if found is None else found.path
 
     def _splits(self, ordinal: int, entry: LandedFile, place: str) -> Iterator[LogSplit]:

@@ -76,12 +76,29 @@ class LandingZone(LogSource):
                 fix="Its tables are its sub-folders whose names don't begin with _ or . (with one-table: '.').",
             )
         ledger_path = self._ledger_root / (_LEDGER_OF_ROOT if name == ROOT_TABLE else name)
+        if self._options.one_table and not self._options.ledger:
+            self._refuse_to_begin_anew(folder, ledger_path)
         with self._lock:
             fresh = _open_ledger(ledger_path, shown(self._options.path), name)
             ledger = self._ledgers.get(name)
             if ledger is None or ledger.ledger_id != fresh.ledger_id:
                 ledger = self._ledgers[name] = fresh
         return LandingLog.of(folder, options, ledger)
+
+    def _refuse_to_begin_anew(self, folder: Folder, ledger: Path) -> None:
+        """Make no ledger below a mount that was lost: with another id, the table would count as another one for good,
+        also once the disk is back."""
+        with naming_storage_errors("the landing zone was listed", setting="the source's options"):
+            if Ledger.is_made(ledger) or len(folder.listed().files):
+                return
+        raise StorageError(
+            "the landing zone holds no files and no ledger",
+            where=shown(self._options.path),
+            why="its disk, or network share, is not mounted, or nothing has landed yet; and a ledger made in a folder "
+            "below a mount would be another table's",
+            fix="Mount it, or land the first file. Or set options.ledger to a folder outside: then an empty landing "
+            "zone can be opened.",
+        )
 
     def _is_folder(self, folder: Folder) -> bool:
         _, path = folder.open()

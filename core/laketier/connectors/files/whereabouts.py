@@ -10,7 +10,8 @@ from laketier.connectors.files.files import Files, LandedFile
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.identity import renamed
 from laketier.connectors.files.local import escaped
-from laketier.spi import OffsetsExpired, OffsetsRewritten
+from laketier.connectors.files.places import Places
+from laketier.spi import OffsetsExpired, OffsetsRewritten, StorageError
 
 BUCKET = "files"
 _LOOKS = 2
@@ -29,6 +30,42 @@ def look_up(folder: Folder, entries: Sequence[LandedFile]) -> list[LandedFile | 
         for at, known in zip(*renamed(listed, listed.places_in(taken), taken), strict=True):
             now[known] = now[known] or listed[at]
     return now
+
+
+def found_at(
+    folder: Folder, entries: Sequence[LandedFile], places: Places, start: int, table: str
+) -> list[LandedFile | None]:
+    """Look files up, and check them. ``start``: the offset of the first. Raises `StorageError` where they are missing
+    in another folder than they were seen in, and as `check_unchanged`."""
+    before = folder.number
+    now = look_up(folder, entries)
+    gone = [start + at for at, found in enumerate(now) if found is None]
+    # Before and after: the disk may be mounted again in between.
+    numbers = [number for number in (before, folder.number) if number is not None] if gone else []
+    if any(places.are_elsewhere(number, gone) for number in numbers):
+        raise exchanged(folder, entries[gone[0] - start].path, places.file)
+    check_unchanged(entries, now, start, table)
+    return now
+
+
+def exchanged(folder: Folder, missing: str | None = None, document: str | None = None) -> StorageError:
+    """That the table's folder is another one by now. ``document``: the one that says where files were seen."""
+    fix = (
+        "Mount it again, and the next round goes on. Move files that were written below the mount into it, with their "
+        "times."
+    )
+    if document is not None:
+        fix += (
+            " If the folder was made anew, and the files that are missing were deleted on purpose, delete "
+            f"{document}: they count as deleted then."
+        )
+    return StorageError(
+        "the table's folder is another one than its files were seen in"
+        + ("" if missing is None else f": {escaped(missing)!r} is not there"),
+        where=escaped(folder.open()[1]),
+        why="its disk, or network share, is not mounted, or it was deleted and made anew",
+        fix=fix,
+    )
 
 
 def check_unchanged(entries: Sequence[LandedFile], now: Sequence[LandedFile | None], start: int, table: str) -> None:
