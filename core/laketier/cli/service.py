@@ -149,31 +149,36 @@ def workers(file: File, json: Json = False) -> None:
 @app.command()
 def pause(file: File, pattern: Pattern) -> None:
     """Stop tiering tables until they are resumed. A round under way ends first."""
-    _tell(file, lambda store: store.pause(pattern), "paused")
+    _tell(file, pattern, lambda store: store.pause, "paused")
 
 
 @app.command()
 def resume(file: File, pattern: Pattern) -> None:
     """Resume paused, stopped and dropped tables now."""
-    _tell(file, lambda store: store.resume(pattern), "resumed")
+    _tell(file, pattern, lambda store: store.resume, "resumed")
 
 
 @app.command()
 def retier(file: File, pattern: Pattern) -> None:
     """Make tables due now, whatever their freshness."""
-    _tell(file, lambda store: store.retier(pattern), "due now")
+    _tell(file, pattern, lambda store: store.retier, "due now")
 
 
 @app.command()
 def drop(file: File, pattern: Pattern) -> None:
     """Take tables out of the service until they are resumed. Their lake tables stay as they are."""
-    _tell(file, lambda store: store.drop(pattern), "dropped")
+    _tell(file, pattern, lambda store: store.drop, "dropped")
 
 
-def _tell(file: Path, command: Callable[[StateStore], tuple[str, ...]], done: str) -> None:
+def _tell(
+    file: Path, pattern: str, command: Callable[[StateStore], Callable[[str], tuple[str, ...]]], done: str
+) -> None:
     with opened_store(file) as store:
-        for name in command(store):
-            say(f"{name}: {done}")
+        names = command(store)(pattern)
+    for name in names:
+        say(f"{name}: {done}")
+    if not names:
+        say(f"nothing to do: no table of {pattern!r} waits to be {done}")
 
 
 def _status_table(statuses: tuple[TableStatus, ...]) -> Table:

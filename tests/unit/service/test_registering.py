@@ -177,6 +177,18 @@ def test_commands(store: StateStore, clock: Clock) -> None:
     assert names(store.acquire(A, 9, 30)) == ["a", "b"]
 
 
+def test_a_resume_of_all_where_none_waits_is_no_mistake(store: StateStore) -> None:
+    store.register([table("a"), table("b")])
+    leases = store.acquire(A, 2, 30)
+    assert store.resume("*") == ()
+    store.fail(leases[0], "x", retryable=True)
+    assert store.resume("s.*") == ()
+    with pytest.raises(IllegalTransition, match=r"FAILED.*`laketier service retier`"):
+        store.resume("s.a")
+    with pytest.raises(IllegalTransition, match="TIERING can't be resumed"):
+        store.resume("s.b")
+
+
 def test_a_table_can_be_made_due(store: StateStore) -> None:
     store.register([table("t")])
     store.finish(store.acquire(A, 1, 30)[0], Success())

@@ -1,7 +1,7 @@
 """Which folders the files of a table were seen in: a folder that lacks files may be another one than they lie in.
 
 While a disk is not mounted, the folder that it is mounted at is there all the same, and empty, or holds what was
-written there meanwhile. Files that nobody deleted would count as deleted, and be passed over where the user allows that.
+written there meanwhile. Files that nobody deleted would count as deleted, and be passed over where the user allows it.
 A folder is told from another one by its number on its disk.
 """
 
@@ -30,7 +30,7 @@ _MOST_FOLDERS = 16
 
 @dataclass(frozen=True)
 class Place:
-    """The files from ordinal ``since`` on, until the next place. ``folders``: the numbers of those they were seen in."""
+    """The files from ordinal ``since`` on, until the next place. ``folders``: by number, those they were seen in."""
 
     since: int
     folders: tuple[int, ...]

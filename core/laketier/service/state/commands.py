@@ -16,13 +16,21 @@ from laketier.spi import TableNotFound
 
 _BY_HAND = "it was dropped by hand"
 
+_RUNS = (State.NEW, State.SCHEDULED, State.PENDING, State.TIERING)
+
+
+class _Runs(IllegalTransition):
+    """It waits for nobody. Of a pattern that is no fault: others of its tables may have waited, and do so no more."""
+
+
 Command = Callable[[RegisteredTable, int], Mapping[str, Any] | None]
 """The columns that it sets, None when there is nothing to do. Raises `IllegalTransition`."""
 
 
 def apply(connection: Connection, service: str, pattern: str, now: int, command: Command) -> tuple[str, ...]:
     """Do it to the tables that the pattern matches, and return their names. One that can't take it is passed over as
-    long as another one can. A table may be called as a pattern is: its own name matches it in any case."""
+    long as another one can, or is resumed though it runs. A table may be called as a pattern is: its own name matches
+    it in any case."""
     query = select(TABLES).where(TABLES.c.service == service).order_by(TABLES.c.id)
     everything = [as_table(row) for row in connection.execute(query.with_for_update())]
     tables = [table for table in everything if pattern == table.name or fnmatchcase(table.name, pattern)]
@@ -33,20 +41,21 @@ def apply(connection: Connection, service: str, pattern: str, now: int, command:
             fix="Names are SOURCE.TABLE, and patterns use * ? and [...]. `laketier service status FILE` lists them.",
         )
     did: list[str] = []
-    refused: IllegalTransition | None = None
+    refused: list[IllegalTransition] = []
     for table in tables:
         try:
             values = command(table, now)
         except IllegalTransition as error:
-            refused = refused or error
+            refused.append(error)
             continue
         if values:
             if table.state is State.TIERING and values.get("state") == State.DROPPED:
                 record(connection, [ended_lease(table, LeaseEnd.DROPPED, now, _BY_HAND)])
             change(connection, [(table, values)])
         did.append(table.name)
-    if refused and not did:
-        raise refused
+    is_name = any(pattern == table.name for table in tables)
+    if refused and not did and (is_name or not any(isinstance(error, _Runs) for error in refused)):
+        raise refused[0]
     return tuple(did)
 
 
@@ -63,6 +72,15 @@ def pause(table: RegisteredTable, _now: int) -> Mapping[str, Any] | None:
 def resume(table: RegisteredTable, now: int) -> Mapping[str, Any] | None:
     if table.state is State.TIERING and table.paused:
         return {"paused": False}
+    if table.state in _RUNS:
+        raise _Runs(f"a table that is {table.state} can't be resumed", where=table.name, fix="Nothing: it runs.")
+    if table.state is State.FAILED:
+        raise _Runs(
+            "a table that is FAILED can't be resumed",
+            where=table.name,
+            why="it is tried again by itself",
+            fix="Run `laketier service retier`, and it is tried now.",
+        )
     if table.state not in (State.PAUSED, State.STOPPED, State.DROPPED):
         raise IllegalTransition(f"a table that is {table.state} can't be resumed", where=table.name)
     if table.state is State.DROPPED and not table.dropped_by_hand:

@@ -220,7 +220,8 @@ class StateStore:
         return self._command(pattern, commands.pause)
 
     def resume(self, pattern: str) -> tuple[str, ...]:
-        """Make paused, stopped and by hand dropped tables due now, their failures forgotten."""
+        """Make paused, stopped and by hand dropped tables due now, their failures forgotten. Of a pattern that matches
+        tables which wait for nobody, and no others, none is named."""
         return self._command(pattern, commands.resume)
 
     def retier(self, pattern: str) -> tuple[str, ...]:
