@@ -89,15 +89,13 @@ class Cluster:
             )
         if not found.partitions:
             raise StorageError("the topic has no partitions yet", where=name, why=str(found.error or "it is new"))
-        topic_id = self._topic_id(name, metadata.controller_id)
+        # Its name in place of the id would be another topic to whoever compares them, which stops a table for good. And
+        # whoever looked before, and knows that there is an id, may be another process.
+        if metadata.controller_id < 0:
+            raise _no_id(name, "it has no controller, and who describes topics waits for one")
+        topic_id = self._topic_id(name)
         if topic_id == name and (had_id or name in self._with_ids):
-            # Its name in place of the id would be another topic to whoever compares them, which stops a table for good.
-            raise StorageError(
-                "the cluster does not tell the topic's id now, as it did before",
-                where=name,
-                why="it has no controller" if metadata.controller_id < 0 else "the broker that was asked knows no ids",
-                fix="Nothing, while a controller is elected or brokers are upgraded. Otherwise look at the cluster.",
-            )
+            raise _no_id(name, "the broker that was asked knows no ids, and another one did before")
         if topic_id != name:
             self._with_ids.add(name)
         return Topic(name, topic_id, tuple(sorted(found.partitions)))
@@ -154,13 +152,10 @@ class Cluster:
 
         return self._ask("asking for a topic's settings", topic, ask)
 
-    def _topic_id(self, name: str, controller: int) -> str:
+    def _topic_id(self, name: str) -> str:
         from confluent_kafka import KafkaException, TopicCollection
 
         from laketier_kafka import client_errors
-
-        if controller < 0:
-            return name  # describing topics waits for a controller, and there is none
 
         def ask(admin: Any, seconds: float) -> str:
             try:
@@ -183,3 +178,12 @@ class Cluster:
                 self._admin.poll(0)  # serves error_cb, where the client says why
             self._reasons.forget()
             return answer
+
+
+def _no_id(topic: str, why: str) -> StorageError:
+    return StorageError(
+        "the cluster does not tell the topic's id now",
+        where=topic,
+        why=why,
+        fix="Nothing, while a controller is elected or brokers are upgraded. Otherwise look at the cluster.",
+    )

@@ -93,8 +93,8 @@ class KafkaLog(TableLog):
         )
 
     def identify(self) -> str | None:
-        """See `TableLog.identify`. Its name where the log was opened without an id, on brokers that tell none or while
-        they elect a controller: there the stamp tells."""
+        """See `TableLog.identify`. Its name where the log was opened without an id, on brokers that tell none: there
+        the stamp tells."""
         had_id = self._topic.topic_id != self._topic.name
         now = self._cluster.topic(self._topic.name, had_id=had_id)
         return now.topic_id if had_id else now.name

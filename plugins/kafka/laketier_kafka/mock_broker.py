@@ -90,6 +90,10 @@ class KafkaBroker:
             raise RuntimeError(f"the broker refused {command!r}: {answer or 'it is gone'}")
 
 
+_METADATA, _METADATA_WITHOUT_IDS = 3, 9
+"""The number of Kafka's request that tells ids of topics, and its newest version without them."""
+
+
 class _Mock:
     """The mock's C interface, in the library that the Python client brings along."""
 
@@ -106,8 +110,12 @@ class _Mock:
         self._cluster = ctypes.c_void_p(self._library.rd_kafka_mock_cluster_new(ctypes.c_void_p(client), 1))
         self._call("rd_kafka_mock_cluster_bootstraps", ctypes.c_char_p)
         self.bootstrap = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
-        # Without a controller nobody can ask for a topic's id.
-        self._library.rd_kafka_mock_set_controller_id(self._cluster, 1 if topic_ids else -1)
+        self._library.rd_kafka_mock_set_controller_id(self._cluster, 1)
+        if not topic_ids:
+            newest = ctypes.c_int16(_METADATA_WITHOUT_IDS)
+            self._library.rd_kafka_mock_set_apiversion(
+                self._cluster, ctypes.c_int16(_METADATA), ctypes.c_int16(0), newest
+            )
 
     def obey(self, command: str) -> int:
         """0, or the library's error code."""

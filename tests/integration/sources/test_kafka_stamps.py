@@ -126,15 +126,24 @@ def test_a_cluster_between_two_controllers_has_made_no_topic_again(
     assert ids(lake) == [0, 1]
 
 
-def test_a_topic_whose_id_is_told_only_after_a_log_was_opened_was_not_made_again(broker: KafkaBroker) -> None:
-    """Tasks of a union read on Spark look for the id, and took it for that of another topic."""
+def test_who_begins_while_a_cluster_has_no_controller_takes_no_name_for_an_id(broker: KafkaBroker) -> None:
+    """A process that knows no id yet: a service that began then took each of its topics for another one, for good."""
     broker.create_topic("unnamed", 1)
+    known = source_at(broker.bootstrap).open("unnamed", json_options(id="int64")).table.table_id
     broker.lose_controller()
-    log = source_at(broker.bootstrap).open("unnamed", json_options(id="int64"))
+    with pytest.raises(StorageError, match="no controller") as told:
+        source_at(broker.bootstrap).open("unnamed", json_options(id="int64"))
+    assert is_retryable(told.value)
     broker.elect_controller()
+    assert source_at(broker.bootstrap).open("unnamed", json_options(id="int64")).table.table_id == known != "unnamed"
+
+
+def test_a_task_compares_no_id_with_the_name_that_a_log_was_opened_by(nameless: KafkaBroker) -> None:
+    nameless.create_topic("unnamed", 1)
+    log = source_at(nameless.bootstrap).open("unnamed", json_options(id="int64"))
     elsewhere = pickle.loads(pickle.dumps(log))  # noqa: S301 - as Spark does
     assert elsewhere.identify() == log.table.table_id == "unnamed"
-    broker.delete_topic("unnamed")
+    nameless.delete_topic("unnamed")
     with pytest.raises(TableNotFound):
         elsewhere.identify()
 
