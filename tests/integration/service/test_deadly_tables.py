@@ -146,7 +146,7 @@ def test_the_only_table_of_a_service_goes_on_after_each_lost_worker(make: Callab
     service.until(lambda: service.table("deadly").rounds_total > 0 or service.is_set_aside(), "it did not go on")
     assert (service.table("deadly").deaths, service.rows("deadly")) == (0, [1, 2])
     told = [each.error or "" for each in service.store.rounds(service.table("deadly").id)]
-    assert any("it is the only table of the service" in each for each in told)
+    assert any("no other table of the service is tiered" in each for each in told)
 
 
 @pytest.mark.slow

@@ -37,9 +37,11 @@ def die(store: StateStore, clock: Clock, who: Worker) -> Sequence[Lease]:
 
 
 def with_another(store: StateStore, name: str) -> None:
-    """Register a table, and another one that is never due."""
-    store.register([table(name), table("other")])
-    store.pause("s.other")
+    """Register a table, and another one that is not due for a year."""
+    other = table("other", freshness_seconds=365 * 86_400)
+    store.register([other])
+    store.finish(take(store, A)[0], Success())
+    store.register([table(name), other])
 
 
 def test_a_table_that_kills_its_worker_is_set_aside_until_it_is_resumed(store: StateStore, clock: Clock) -> None:
@@ -146,7 +148,8 @@ def test_a_table_is_set_aside_however_long_its_rounds_take_to_kill(
 
 def test_a_slow_bystander_does_not_hide_who_kills(store: StateStore, clock: Clock) -> None:
     """Both are suspects, and the slow one is first in each queue: the other is never leased beside it."""
-    store.register([table("slow", priority=1), table("poison")])
+    year = 365 * 86_400
+    store.register([table("slow", priority=1, freshness_seconds=year), table("poison")])
     die(store, clock, worker(1))
     (slow,) = take(store, worker(2))
     assert names([slow]) == ["slow"]
@@ -154,7 +157,6 @@ def test_a_slow_bystander_does_not_hide_who_kills(store: StateStore, clock: Cloc
     clock.pass_seconds(2 * PATIENCE_MS / 1000)
     assert take(store, worker(2)) == ()
     store.finish(slow, Success(epoch=0))
-    store.pause("s.slow")
     for number in range(3, 3 + SET_ASIDE_AFTER):
         assert names(die(store, clock, worker(number))) == ["poison"]
     take(store, A)
@@ -305,7 +307,8 @@ def test_where_every_table_kills_its_worker_it_is_not_the_tables(store: StateSto
 
 def test_the_next_table_is_not_set_aside_as_the_first_one_was_resumed(store: StateStore, clock: Clock) -> None:
     """People resume what was set aside while it is still the workers that die."""
-    store.register([table("first", priority=1), table("second")])
+    with_another(store, "first")
+    store.register([table("first", priority=1), table("second"), table("other", freshness_seconds=365 * 86_400)])
     store.pause("s.second")
     for number in range(SET_ASIDE_AFTER):
         assert names(die(store, clock, worker(number))) == ["first"]
@@ -369,15 +372,17 @@ def test_a_table_whose_tasks_die_alone_is_set_aside_whatever_runs_beside_it(stor
 
 def test_the_only_table_of_a_service_is_not_set_aside_for_lost_hosts(store: StateStore, clock: Clock) -> None:
     """Three spot instances in a row stopped it for good."""
-    store.register([table("t"), table("gone")])
-    store.register([table("t")])
+    left = [table("t"), table("paused"), table("stopped", refusal="its columns are unknown")]
+    store.register([*left, table("gone")])
+    store.register(left)
+    store.pause("s.paused")
     for number in range(2 * SET_ASIDE_AFTER):
         assert names(die(store, clock, worker(number))) == ["t"]
     (lease,) = take(store, A)
     assert (row(store, "t").deaths, row(store, "t").suspect) == (2 * SET_ASIDE_AFTER, True)
     for told in (row(store, "t").error, store.rounds(lease.table.id)[0].error):
         assert "worker w5 died" in told
-        assert "6 in a row. It is tried again, as it is the only table of the service" in told
+        assert "6 in a row. It is tried again, as no other table of the service is tiered" in told
     store.finish(lease, DIED)
     assert (row(store, "t").state, row(store, "t").deaths) == (State.FAILED, 7), "nor for lost engines"
     clock.pass_seconds(3600)
@@ -408,14 +413,18 @@ def test_two_tables_are_not_set_aside_in_one_call(store: StateStore, clock: Cloc
 
 def test_what_went_well_since_is_told_by_the_order_and_not_by_a_clock(store: StateStore, clock: Clock) -> None:
     clock.pass_seconds(3600)
-    store.register([table("good")])
+    others = [table("good"), table("other", freshness_seconds=365 * 86_400)]
+    store.register(others[:1])
     (lease,) = take(store, A)
     store.finish(lease, Success(epoch=0))
     store.pause("s.good")
     clock.pass_seconds(-3600)  # it was ahead, and was set right
+    store.register(others)
+    (lease,) = take(store, A)
+    store.finish(lease, Success(epoch=0))
 
     def kill(*tables: str) -> State:
-        store.register([table(name) for name in ("good", *tables)])
+        store.register([*others, *(table(name) for name in tables)])
         for number in range(SET_ASIDE_AFTER):
             assert names(die(store, clock, worker(10 * len(tables) + number))) == [tables[-1]]
         for left in take(store, A):

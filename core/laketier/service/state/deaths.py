@@ -14,8 +14,8 @@ No death is charged where the worker was told to stop before (a deployment, a ho
 heard of since (it lost its lease, and lives) or has come back from the dead before, though not too often, and where it
 never gave a sign. And where a table was set aside and no round of the service went well since, no second one is: then
 it is the workers that die, whatever they tier. That holds also where the first one was resumed meanwhile. The only
-table of a service is not set aside for lost workers either: nobody would get on by that, and hosts are lost for reasons
-of their own.
+table that a service tiers (others may be paused, or stopped) is not set aside for lost workers either: nobody would get
+on by that, and hosts are lost for reasons of their own.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SET_ASIDE = "set aside: "
 """The begin of what the history says of a round after which a table was set aside; `_set_aside_before` looks for it."""
 _APART = "the table runs alone, for a minute at least, until one of its rounds succeeds"
 _ALONE = "which ran alone, or was the only one there with an earlier death"
-_GONE = (State.DROPPED.value, State.RECREATED.value)
+_NOT_TIERED = (State.DROPPED.value, State.RECREATED.value, State.PAUSED.value, State.STOPPED.value)
 _RAN_OUT = "its lease ran out without a sign of its worker"
 
 
@@ -176,18 +176,18 @@ def _charged_alone(
     if deaths < after:
         why = f"{died}: {deaths} in a row, and after {after} the table is set aside"
         return Charge(ending, why, {**columns, "error": why})
-    if not worker_lives and not _has_others(connection, service, table):
-        why = (
-            f"{died}: {deaths} in a row. It is tried again, as it is the only table of the service, and none can tell "
-            "whether the workers would live without it: check the workers and hosts (memory, the kernel's log), and "
-            "the table's source beyond the last epoch"
-        )
-        return Charge(ending, why, {**columns, "error": why})
     other = _set_aside_before(connection, service, table)
     if other is not None:
         why = (
             f"{died}: {deaths} in a row. It is tried again, as no round of the service succeeded since {other} was set "
             "aside for the same reason: check the workers and hosts (memory, the kernel's log), not the tables"
+        )
+        return Charge(ending, why, {**columns, "error": why})
+    if not worker_lives and not _has_others(connection, service, table):
+        why = (
+            f"{died}: {deaths} in a row. It is tried again, as no other table of the service is tiered, and none can "
+            "tell whether the workers would live without it: check the workers and hosts (memory, the kernel's log), "
+            "and the table's source beyond the last epoch"
         )
         return Charge(ending, why, {**columns, "error": why})
     why = (
@@ -224,10 +224,10 @@ def _returned(connection: Connection, expired: Sequence[RegisteredTable]) -> set
 
 
 def _has_others(connection: Connection, service: str, table: RegisteredTable) -> bool:
-    """Whether others would get on without the table. They need not have got on yet: a table of a higher priority that
-    kills each worker lets none of them begin."""
+    """Whether others would get on without the table: not those that wait for a person. They need not have got on yet: a
+    table of a higher priority that kills each worker lets none of them begin."""
     query = select(TABLES.c.id).where(TABLES.c.service == service, TABLES.c.id != table.id)
-    return connection.execute(query.where(TABLES.c.state.not_in(_GONE)).limit(1)).first() is not None
+    return connection.execute(query.where(TABLES.c.state.not_in(_NOT_TIERED)).limit(1)).first() is not None
 
 
 def _set_aside_before(connection: Connection, service: str, table: RegisteredTable) -> str | None:
