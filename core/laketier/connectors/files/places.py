@@ -54,9 +54,9 @@ class Places:
         """Files of the ordinals ``there`` are in ``folder``."""
         if not self.places:
             return replace(self, places=(Place(0, (folder,)),)) if len(there) else self
-        held = np.unique(np.searchsorted([place.since for place in self.places], there, side="right") - 1).tolist()
+        at_places = np.unique(np.searchsorted([place.since for place in self.places], there, side="right") - 1).tolist()
         every = enumerate(self.places)
-        return replace(self, places=tuple(place.seen_in(folder) if at in held else place for at, place in every))
+        return replace(self, places=tuple(place.seen_in(folder) if at in at_places else place for at, place in every))
 
     def taking(self, folder: int, first: int) -> Places:
         """Files from the ordinal ``first`` on are taken from ``folder``."""
@@ -71,8 +71,8 @@ class Places:
     def are_elsewhere(self, folder: int, ordinals: Iterable[int]) -> bool:
         """Whether one of these files was seen in another folder, and never in this one."""
         bounds = [place.since for place in self.places]
-        held = {int(np.searchsorted(bounds, ordinal, side="right")) - 1 for ordinal in ordinals}
-        return any(at >= 0 and folder not in self.places[at].folders for at in held)
+        at_places = {int(np.searchsorted(bounds, ordinal, side="right")) - 1 for ordinal in ordinals}
+        return any(at >= 0 and folder not in self.places[at].folders for at in at_places)
 
     @classmethod
     def of(cls, ledger: Path) -> Places:
