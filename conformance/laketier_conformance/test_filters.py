@@ -385,6 +385,15 @@ def test_filters_by_integers_beyond_a_column(lake: Lake) -> None:
     _filter_beyond(table, everything, [least - 1, greatest + 1], "a column of 32 bits")
 
 
+def test_filters_by_numbers_beyond_decimals(lake: Lake) -> None:
+    """Of more digits than a column has, infinite ones, and none: Python's own comparisons of decimals raise an error
+    for NaN, and most libraries do where they write out an infinite one."""
+    one, nine = Decimal("0.01"), Decimal("9999999.99")
+    table, everything = _filled(lake, pa.decimal128(9, 2), [[-nine, -one], [Decimal(0), nine], [None], [-nine, nine]])
+    beyond = [Decimal("10000000.00"), Decimal("Infinity"), Decimal("-Infinity"), Decimal("NaN"), float("inf")]
+    _filter_beyond(table, everything, beyond, "a column of nine digits", turns=True)
+
+
 @pytest.mark.parametrize(
     ("kind", "literals"), [(pa.float64(), [10**400]), (pa.float32(), [10**39, -1e300])], ids=["double", "float"]
 )
@@ -429,17 +438,19 @@ def test_filters_by_numbers_between_integers(lake: Lake) -> None:
             expect(sorted(found), sorted(ids), f"rows of {predicate} on integers")
 
 
-def _filter_beyond(table: Table, everything: pa.Table, literals: list[Any], what: str) -> None:
+def _filter_beyond(table: Table, everything: pa.Table, literals: list[Any], what: str, *, turns: bool = False) -> None:
+    """``turns``: with each literal two of the operators, which take their turns."""
     rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
-    for literal in literals:
-        true_of_all = (Op.LT, Op.LE, Op.NE) if literal > 0 else (Op.GT, Op.GE, Op.NE)
+    for number, literal in enumerate(literals):
+        true_of_all = (Op.LT, Op.LE, Op.NE) if str(literal)[0] != "-" else (Op.GT, Op.GE, Op.NE)
+        if literal != literal:  # NaN, which equals nothing
+            true_of_all = (Op.NE,)
         wanted: list[tuple[Leaf, set[int]]] = [
-            (Leaf("v", op, literal), {each for each, _ in rows if op in true_of_all}) for op in COMPARED
+            (Leaf("v", op, literal), {each for each, _ in rows if op in true_of_all})
+            for op in (COMPARED[number % 3 :: 3] if turns else COMPARED)
         ]
-        wanted += [
-            (Leaf("v", Op.IN, (literal, 0)), {each for each, value in rows if value == 0}),
-            (Leaf("v", Op.IN, (literal,)), set()),
-        ]
+        wanted.append((Leaf("v", Op.IN, (literal, 0)), {each for each, value in rows if value == 0}))
+        wanted += [] if turns else [(Leaf("v", Op.IN, (literal,)), set())]
         for leaf, found in wanted:
             for predicate, ids in ((leaf, found), (Not(leaf), {each for each, _ in rows} - found)):
                 try:

@@ -132,7 +132,8 @@ def _asks(texts: Documents, query: object) -> bool:
 
 @WORDED
 def test_answers_after_rounds_and_an_append(texts: Documents) -> None:
-    """An append keeps what is there, and takes each row once."""
+    """An append keeps what is there, and takes each row once. One with other settings is refused: half of an index
+    would cut words otherwise than the other."""
     texts.index(2)
     texts.append(4, range(1000, 1030))
     _covers(texts, 30, "an index after a round of 30 rows")
@@ -146,6 +147,14 @@ def test_answers_after_rounds_and_an_append(texts: Documents) -> None:
     texts.index(1, IndexMode.APPEND)
     _covers(texts, 0, "an index that was appended to twice")
     expect(texts.indexer.plan(texts.spec, 2, IndexMode.APPEND).parts, (), "the parts of an append of nothing")
+    info = the_one(texts.indexer.indexes(), "the indexes of the table")
+    for name, value in info.options.items():
+        if type(texts.options.get(name)) is not bool:
+            continue
+        for mode in (IndexMode.APPEND, IndexMode.MERGE):
+            told = f"an index of words with {name} = {value} is planned ({mode.value}) with {not value}"
+            with refused((ConfigError, FeatureNotSupported), told):
+                texts.indexer.plan(replace(texts.spec, options={**texts.options, name: not value}), 1, mode)
 
 
 @WORDED

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from laketier.spi import ConfigError, Feature, FeatureNotSupported, IndexKind, IndexMode, IndexSpec, Nearest
+from laketier.spi import (
+    BuiltIndexPart,
+    ConfigError,
+    Feature,
+    FeatureNotSupported,
+    IndexKind,
+    IndexMode,
+    IndexPlan,
+    IndexSpec,
+    Nearest,
+    TableChanged,
+)
 from laketier_conformance import foreign
 from laketier_conformance.expect import expect, goes_well, the_one
 from laketier_conformance.harness import Harness
@@ -75,6 +88,53 @@ def test_a_build_of_vectors_that_goes_on(lake: Lake, harness: Harness) -> None:
     info = the_one(points.texts.indexer.indexes(), "the indexes of the table")
     expect((info.rows_indexed, info.rows_not_indexed), (len(points.texts.ids), 0), f"the rows in and not in {told}")
     _finds_the_nearest(points, kind, told)
+    _is_planned_again(points, spec, harness)
+
+
+def _is_planned_again(points: Pointed, spec: IndexSpec, harness: Harness) -> None:
+    """An append whose index was replaced meanwhile, and a build of files of which one went with its rows: what was
+    built is refused, or fits. Whoever plans again publishes, and the index can be added to and merged."""
+    texts, told = points.texts, f"an append to a {spec.kind} index that was replaced meanwhile"
+    late, replaced = _built(points, spec, 2, IndexMode.REPLACE)
+    points.append(3, range(1000, 1040))
+    plan, built = _built(points, replace(spec, options={}), 1, IndexMode.APPEND)
+    texts.indexer.publish(late, replaced)
+    _is_published(points, plan, built, told)
+    points.append(4, range(1040, 1060))
+    with goes_well(f"{told}: rows are added to it, and its segments are merged"):
+        _is_done(points, IndexSpec(NAME, "v", spec.kind), IndexMode.APPEND)
+        _is_done(points, IndexSpec(NAME, "v", spec.kind), IndexMode.MERGE)
+    _finds_the_nearest(points, spec.kind, told)
+    if harness.delete_rows is None:
+        return
+    plan, built = _built(points, spec, 3, IndexMode.REPLACE)
+    texts.deleted(harness, range(1000, 1040))
+    told = f"a {spec.kind} index of files of which one went with its rows meanwhile"
+    _is_published(points, plan, built, told)
+    _finds_the_nearest(points, spec.kind, told)
+
+
+def _built(points: Pointed, spec: IndexSpec, parts: int, mode: IndexMode) -> tuple[IndexPlan, list[BuiltIndexPart]]:
+    """A plan, with what its parts share, and what tasks built."""
+    plan = points.texts.indexer.plan(spec, parts, mode)
+    if plan.builder.needs_training:
+        plan = replace(plan, builder=plan.builder.train())
+    return plan, [plan.builder.build(part) for part in plan.parts]
+
+
+def _is_published(points: Pointed, plan: IndexPlan, built: list[BuiltIndexPart], told: str) -> None:
+    """As it is, or as it is planned again where it is refused."""
+    indexer = points.texts.indexer
+    try:
+        indexer.publish(plan, built)
+    except TableChanged:
+        with goes_well(f"{told}, and is planned again"):
+            again = indexer.replan(plan, built, 2)
+            builder = again.builder.train() if again.builder.needs_training else again.builder
+            indexer.publish(again, [builder.build(part) for part in again.parts])
+    info = the_one(points.texts.indexer.indexes(), "the indexes of the table")
+    known = info.rows_indexed - info.rows_deleted + info.rows_not_indexed
+    expect(known, len(points.texts.ids), f"{told}: the rows that the index has, and has not")
 
 
 def _is_done(points: Pointed, spec: IndexSpec, mode: IndexMode) -> bool:

@@ -39,8 +39,9 @@ class Op(Enum):
 class Leaf:
     """``column op value``. ``value`` is a Python scalar; a tuple of scalars for IN; None for the null tests.
 
-    Text compares by its code points: case, accents and blanks count. NaN equals nothing, itself neither, also in the
-    list of an IN. An IN without values is false, for a null as well.
+    Text compares by its code points: case, accents and blanks count. NaN, of floats or of decimals, equals nothing,
+    itself neither, also in the list of an IN. Numbers compare by their values, whatever the column's type: an infinite
+    one is beyond all that it can hold. An IN without values is false, for a null as well.
     """
 
     column: str
