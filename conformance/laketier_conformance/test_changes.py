@@ -52,6 +52,13 @@ def test_each_range_gives_what_its_commits_appended(table: Table) -> None:
         expect(
             found, pa.Table.from_batches([batch(expected)]), "the rows that the commits between two versions appended"
         )
+    epochs = {i: epoch for epoch in range(EPOCHS) for split in (0, 1) for i in ids_of(epoch, split)}
+    rows = read_plan(table.source, table.changes.plan(marks[0], marks[-1]))["id"].to_pylist()
+    expect(
+        [epoch for epoch, _ in itertools.groupby(epochs[i] for i in rows)],
+        list(range(EPOCHS)),
+        "the commits that rows of a range are of, in their order",
+    )
     expect(_appended(table, marks[2], marks[2]).num_rows, 0, "the number of rows of a range without a commit")
 
 

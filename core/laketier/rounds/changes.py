@@ -30,6 +30,7 @@ _PENDING_ROWS = 65_536
 _PENDING_BYTES = 32 * 1024 * 1024
 _DELETED = "laketier deleted"
 _ROW = "laketier row"
+_SHOWN = 1_000
 
 
 def check_key(schema: pa.Schema, key: Sequence[str], *, where: str | None = None) -> None:
@@ -57,14 +58,18 @@ class LatestChanges:
     """What a range of a log of changes comes down to: for each key its newest row, or that it is deleted.
 
     ``schema``: of the rows; batches are fitted to it by name. ``change_column``: the batches' column of change types;
-    None for a log whose rows are all upserts. Holds at most about twice what its distinct keys need. One thread.
+    None for a log whose rows are all upserts. ``unordered``: nothing says which of two rows is newer, so different ones
+    of a key are refused. Holds at most about twice what its distinct keys need. One thread.
     """
 
-    def __init__(self, schema: pa.Schema, key: Sequence[str], change_column: str | None) -> None:
+    def __init__(
+        self, schema: pa.Schema, key: Sequence[str], change_column: str | None, *, unordered: bool = False
+    ) -> None:
         fields = [field for field in schema if field.name != change_column]
         self._schema = pa.schema(fields)
         check_key(self._schema, key)
         self._key = list(key)
+        self._unordered = unordered
         self._change_columns = [] if change_column is None else [change_column]
         # A delete needs no more than its key: the other columns may be null whatever the table says.
         self._relaxed = pa.schema([field.with_nullable(True) for field in fields])
@@ -150,10 +155,30 @@ class LatestChanges:
             .aggregate([(_ROW, "max")])
         )
         if newest.num_rows < table.num_rows:
+            if self._unordered:
+                self._refuse_others(table, newest)
             table = only(table, _mask(newest.column(f"{_ROW}_max"), table.num_rows))
         # Slices would keep the memory of what was left out.
         self._latest = table.combine_chunks()
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+
+    def _refuse_others(self, table: pa.Table, newest: pa.Table) -> None:
+        """Raise `IncompatibleData` for two rows of a key in ``table`` that are not the same, of which either would be a
+        guess. ``newest``: for each key its last row."""
+        numbered = _comparable(table.select(self._key)).append_column(_ROW, pa.array(np.arange(table.num_rows)))
+        pairs = numbered.join(newest, self._key, use_threads=False)
+        own, last = pairs.column(_ROW).combine_chunks(), pairs.column(f"{_ROW}_max").combine_chunks()
+        is_older = pc.not_equal(own, last)
+        older, kept = table.take(own.filter(is_older)), table.take(last.filter(is_older))
+        if older.equals(kept):
+            return
+        rows = zip(older.slice(0, _SHOWN).to_pylist(), kept.slice(0, _SHOWN).to_pylist(), strict=True)
+        key = next(({name: one[name] for name in self._key} for one, other in rows if one != other), None)
+        raise IncompatibleData(
+            "two rows of a snapshot have the same primary key" + (f", {key!r:.500}" if key else ""),
+            why="the rows of a snapshot have no order, so it is not known which of them is the newest",
+            fix="Follow a table that has one row of each key; or append its rows as they are, by primary-key: [].",
+        )
 
 
 def matching_keys(rows: pa.RecordBatch | pa.Table, keys: pa.Table) -> pa.Table:

@@ -159,7 +159,7 @@ def _staged(task: LogTask, refused: UnstorableRows | None = None) -> LogAnswer:
         )
         rows, replaced = _batches(task, bad), list[str]()
         if merge is not None:
-            rows = merge.merged(rows, replaced)
+            rows = merge.merged(rows, replaced, unordered=any(split.unordered for split in task.splits))
         message = write_task(task.factory, rows, _context(task, merge), replaced)
         dead = None if dead_letters is None else dead_letters.complete()
     return LogAnswer(task.table, message, dead, bad.count, index=task.index)

@@ -96,10 +96,13 @@ class Merge:
         rows would else be left out by one task, and merged in part by another."""
         return self.share is None or self.share.alone
 
-    def merged(self, changes: Iterator[pa.RecordBatch], replaced: list[str]) -> Iterator[pa.RecordBatch]:
+    def merged(
+        self, changes: Iterator[pa.RecordBatch], replaced: list[str], *, unordered: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """The rows to write, for ``changes`` in the order of their log; the files that they take the place of are put
-        into ``replaced`` meanwhile. Holds the newest change of each key, and the keys of one split. Executor."""
-        latest = LatestChanges(self.rows, self.key, self.change_column)
+        into ``replaced`` meanwhile. Holds the newest change of each key, and the keys of one split. Executor.
+        ``unordered``: as `LogSplit.unordered`, of any of its splits."""
+        latest = LatestChanges(self.rows, self.key, self.change_column, unordered=unordered)
         for batch in changes:
             latest.add(batch if self.share is None else self.share.own(batch))
         keys = latest.keys

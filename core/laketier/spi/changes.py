@@ -90,8 +90,9 @@ class LakeChanges(ABC):
 
     @abstractmethod
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
-        """Plan the rows that commits appended, in the columns that the table has now. The same versions give the same
-        rows each time. Reads the files of these commits only, not the history before them.
+        """Plan the rows that commits appended, in the columns that the table has now and in the order of the versions:
+        of a table that is followed by a key, the last row of a key counts. The same versions give the same rows each
+        time. Reads the files of these commits only, not the history before them.
 
         A commit that only moved rows to other files (compaction) or only changed the schema adds nothing.
 

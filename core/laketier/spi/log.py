@@ -59,6 +59,8 @@ class LogSplit:
         end: The offset after the last one.
         bytes: The size of the split, by which tasks are balanced. None where it is unknown.
         payload: What else `TableLog.read` needs: a frozen dataclass of the source's own.
+        unordered: The rows are those of a snapshot: which of two is newer is not known, in this split and in others of
+            its range. So no two different ones may have the same key.
     """
 
     bucket: str
@@ -66,6 +68,7 @@ class LogSplit:
     end: int
     bytes: int | None = None
     payload: Any = field(default=None, hash=False)
+    unordered: bool = False
 
     def cut(self, most: int) -> Iterator[LogSplit]:
         """Cut the split into even parts. For logs whose rows are spread evenly over the offsets: the parts have no

@@ -71,7 +71,8 @@ class MergeRead:
         `IncompatibleData` for a record that is no change."""
         share = split.share
         rows = self.rows if split.newest else pa.schema([self.rows.field(name) for name in self.key])
-        latest = LatestChanges(rows, self.key, self.change_column)
+        unordered = any(each.unordered for each in split.log)
+        latest = LatestChanges(rows, self.key, self.change_column, unordered=unordered)
         for batch in changes:
             latest.add(batch if share is None else share.own(batch))
         keys = latest.keys

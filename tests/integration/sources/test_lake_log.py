@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,14 @@ from laketier.config import LakeConfig
 from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnExpired
+from laketier.rounds.keyed import KeyedLog
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
 from laketier.spi import (
     ConfigError,
     Feature,
     FeatureNotSupported,
+    IncompatibleData,
     LogOffsets,
     LogRange,
     OffsetsExpired,
@@ -39,7 +42,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome, failpoints
 from laketier.union_read.planning import plan_union, union_batches
-from laketier_verification.lakes import SCHEMA, append, ids, lake_at, rows_of
+from laketier_verification.lakes import SCHEMA, append, ids, lake_at, read_all, rows_of
 
 FORMATS = ["delta", "iceberg", "lance", "localfile"]
 TARGETS = {"localfile": "lance", "delta": "localfile", "iceberg": "delta", "lance": "iceberg"}
@@ -400,6 +403,35 @@ def test_a_column_that_the_source_gets_comes_into_the_lake(tiered: Tiered) -> No
     tiered.round()
     _, batches = union_batches(tiered.config, source.log(), ScanRequest())
     assert sorted((row["id"], row["more"] or 0) for batch in batches for row in batch.to_pylist()) == [(1, 0), (2, 0.5)]
+
+
+@pytest.mark.parametrize("format", ["delta", "localfile"])
+def test_of_two_rows_of_a_key_the_one_that_was_appended_last_stays(
+    tmp_path: Path, engine: LocalEngine, format: str
+) -> None:
+    """delta-rs lists the newest files first, so the first round used to keep the oldest rows."""
+    lake = lake_at(tmp_path / "from", format)
+    target = lake_at(tmp_path / "to", "localfile", "db.t", lake__pipeline="tests.src.keyed").config
+
+    def appended(name: str) -> None:
+        append(lake, pa.RecordBatch.from_pydict({"id": [1], "name": [name]}, schema=SCHEMA))
+
+    def tiered() -> list[str]:
+        options = {"lake.format": format, "lake.warehouse": str(tmp_path / "from")}
+        log = open_log_source("lake", options, name="src", origin="the test").open("db.t", {})
+        made = LogRound(KeyedLog.of(log, ("id",), None), target, LogRoundSettings())
+        made.finish(engine.run(made.plan()))
+        names: list[str] = read_all(lake_at(tmp_path / "to", "localfile", "db.t"))["name"].to_pylist()
+        return names
+
+    appended("first")
+    assert tiered() == ["first"]
+    for name in ("second", "third"):
+        appended(name)
+    assert tiered() == ["third"]
+    shutil.rmtree(tmp_path / "to")
+    with pytest.raises(IncompatibleData, match=r"two rows of a snapshot have the same primary key, \{'id': 1\}"):
+        tiered()
 
 
 def test_a_union_read_pushes_columns_and_limits(tiered: Tiered) -> None:

@@ -296,3 +296,24 @@ def test_rows_that_are_no_change_are_found_by_their_place() -> None:
     assert list(refused_changes(batch, ("id",), None)) == [1, 3, 4], "without change types each row is an upsert"
     assert refused_changes(batch.slice(5), ("id",), "op") == {}
     assert refused_changes(batch.slice(0, 0), ("id",), "op") == {}
+
+
+def _latest_of(latest: LatestChanges, batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    for batch in batches:
+        latest.add(batch)
+    return latest.rows()
+
+
+@pytest.mark.parametrize("pending", [1, 100])
+def test_two_rows_of_a_key_that_have_no_order_are_refused(monkeypatch: pytest.MonkeyPatch, pending: int) -> None:
+    """Either would be a guess; of rows that are the same none is."""
+    monkeypatch.setattr(changes, "_PENDING_ROWS", pending)
+    latest = LatestChanges(CHANGES, ("k", "region"), "op", unordered=True)
+    for _ in range(2):
+        latest.add(batch_of([(1, "a", 1, "+I"), (2, "a", 2, "+I"), (1, "b", 3, "+I"), (1, "a", 1, "+I")]))
+    assert as_dict(latest.rows()) == {(1, "a"): 1, (2, "a"): 2, (1, "b"): 3}
+    for other in ((1, "b", 4, "+I"), (1, "b", 3, "-D")):
+        latest = LatestChanges(CHANGES, ("k", "region"), "op", unordered=True)
+        rows = [batch_of([(1, "b", 3, "+I")]), batch_of([(3, "a", 1, "+I"), other])]
+        with pytest.raises(IncompatibleData, match=r"same primary key, \{'k': 1, 'region': 'b'\}"):
+            _latest_of(latest, rows)

@@ -89,11 +89,12 @@ class LakeLog(TableLog):
         start, end = wanted.start.get(BUCKET, INITIAL), wanted.end.get(BUCKET, INITIAL)
         if start >= end:
             return []
-        plan = self._snapshot(end - 1) if start == INITIAL else self._changed_rows(start, end)
-        nothing = LogSplit(bucket=BUCKET, start=start, end=end, bytes=0, payload=LakePart(None))
+        whole = start == INITIAL
+        plan = self._snapshot(end - 1) if whole else self._changed_rows(start, end)
+        nothing = LogSplit(bucket=BUCKET, start=start, end=end, bytes=0, payload=LakePart(None), unordered=whole)
         if plan is None:
             return [nothing]
-        absent = tuple(self._absent(plan, may_lack=start == INITIAL))
+        absent = tuple(self._absent(plan, may_lack=whole))
         serializer = self.source.split_serializer
         parts = [(split.bytes, LakePart(pack(serializer, split), absent)) for split in plan.splits]
         return [replace(nothing, bytes=size, payload=part) for size, part in parts] or [nothing]
