@@ -23,8 +23,11 @@ from laketier.spi import (
     LakeStorage,
     LakeStoragePlugin,
     LaketierError,
+    OffsetsExpired,
     RolledBack,
+    RowsChanged,
     ScanRequest,
+    SnapshotNotFound,
     TableFinding,
     WatermarkLost,
     WriteMode,
@@ -189,6 +192,8 @@ def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
         return
     first = table.append(0).snapshot_id
     table.append(1)
+    follows = table.lake.declares(Feature.INCREMENTAL_READ)
+    read = table.latest if follows else 0
     foreign.roll_back(table, harness, first, ids_of(0))
     came: list[int] = []
     for number in range(3):
@@ -202,6 +207,8 @@ def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
     expect(table.ids, sorted([*ids_of(0), *came]), "rows after somebody took the table back, and others wrote")
     if not came:
         return
+    if follows:
+        _is_told_to_a_follower(table, read, came)
     told = "the pipeline whose rows were taken back is adopted at the epoch that is left, and goes on"
     with goes_well(told):
         pipelines.adopt(table.factory, "p", run=token(0).run, epoch=0)
@@ -213,6 +220,21 @@ def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
         doing = f"epoch {epoch} is published after a table was taken back, others came, and it was taken back again"
         with refused((RolledBack, WatermarkLost), doing):
             table.append(epoch)
+
+
+def _is_told_to_a_follower(table: Table, read: int, came: list[int]) -> None:
+    """Who has read the table as a log up to ``read``, and so has rows that were taken back after that: the next range
+    has a commit that changed rows, as it were. Passed over, it has what ``came`` since, and nothing else."""
+    told = "what came since is read as a log, by who has read rows that were taken back"
+    with refused((RowsChanged, OffsetsExpired, SnapshotNotFound), told):
+        table.changes.plan(read, table.latest)
+    told = f"{told}, and passes over what changed rows"
+    try:
+        with goes_well(told, but=(OffsetsExpired, SnapshotNotFound)):
+            plan = table.changes.plan(read, table.latest, skip_changes=True)
+    except (OffsetsExpired, SnapshotNotFound):
+        return
+    expect(sorted(read_plan(table.source, plan)["id"].to_pylist()), sorted(came), f"rows where {told}")
 
 
 def test_lines_for_people_read_the_table(lake: Lake, unproven: Callable[[str, str], None]) -> None:
