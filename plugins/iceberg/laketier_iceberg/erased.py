@@ -85,7 +85,7 @@ def _said(document: Mapping[str, Any], snapshot_id: int, sequence: int | None) -
         }
         if sequence is None and snapshot_id not in links:
             return _Says.GONE  # perhaps of before the snapshot
-        if sequence is not None and (last < sequence or document.get("format-version") == 1):
+        if sequence is not None and last < sequence:  # one of version 1 counts none
             return _Says.BEFORE
         if sequence is not None and all((each.sequence or 0) > sequence for each in links.values()):
             return _Says.ALL_NEWER if links else _Says.ELSEWHERE

@@ -16,6 +16,7 @@ from pyiceberg.serializers import FromByteStream
 from laketier.registry import configure, open_lake
 from laketier.spi import ConfigError, CorruptTable, LaketierError, ScanRequest, StorageError, TableDescriptor, TablePath
 from laketier_iceberg import connection
+from laketier_iceberg.moved import refuse_moved
 
 
 def _parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -121,6 +122,16 @@ def test_a_copy_of_a_warehouse_is_not_read_from_its_former_place(events) -> None
     assert ids(here) == ids(link) == [0, 1]
     shutil.rmtree(copy / "db")
     assert ids(copy) == [0, 1], "only the one that it names is there"
+
+
+def test_a_copy_of_a_warehouse_is_known_by_a_uri_that_escapes_letters(tmp_path: Path) -> None:
+    """As other tools register a table."""
+    there, here = (tmp_path / name / "db" / "t" / "metadata" / "0.metadata.json" for name in ("a b", "copy"))
+    for file in (there, here):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    with pytest.raises(CorruptTable, match="names files of another place"):
+        refuse_moved(str(tmp_path / "copy"), TablePath("db", "t"), there.as_uri())
 
 
 def test_asking_for_a_version_lets_go_of_no_lock(events) -> None:
