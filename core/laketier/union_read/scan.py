@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import tenacity
 
 from laketier.kit.conform import conform
 from laketier.kit.storage_errors import naming_storage_errors
@@ -19,11 +20,15 @@ from laketier.spi import (
     OnBadRecord,
     Predicate,
     SourceRange,
+    StorageError,
     TableLog,
     fail_on_bad_record,
 )
 from laketier.tables.scan import Scan, condition_of, limited
 from laketier.union_read.merge_read import MergeRead, MergeSplit
+
+_PATIENCE_SECONDS = 30
+_LONGEST_WAIT_SECONDS = 2
 
 UnionSplit = LakeSplit | LogSplit | MergeSplit
 
@@ -96,23 +101,41 @@ class UnionScan:
 
     def read_in_task(self, splits: Iterable[UnionSplit]) -> Iterator[pa.RecordBatch]:
         """Read splits, on an executor, where nobody looks at the source once all were read. So the task looks at its
-        end, if the log can tell there (`TableLog.identify`), and raises as `check_still`."""
-        of_log = False
+        end, if the log can tell there (`TableLog.identify`), and raises as `check_still`. A query that has enough rows
+        ends its tasks early: so it looks too before it hands over the first batch of the log, and the 2nd, 4th, 8th."""
+        of_log, batches = False, 0
         for split in splits:
-            of_log = of_log or not isinstance(split, LakeSplit)
-            yield from self.read(split)
+            if isinstance(split, LakeSplit):
+                yield from self.read(split)
+                continue
+            of_log = True
+            for batch in self.read(split):
+                batches += 1
+                if not batches & (batches - 1):
+                    self.look_again(self.log.identify, or_not_at_all=True)
+                yield batch
         if of_log:
             self.look_again(self.log.identify, or_not_at_all=True)
 
     def look_again(self, identify: Callable[[], str | None], *, or_not_at_all: bool = False) -> None:
         """Raise as `check_still` where the log was made again or put back since the plan. ``identify``: asks for the
-        table's id by now. ``or_not_at_all``: where it gives none, the log has no stamp here either."""
+        table's id by now. ``or_not_at_all``: where it gives none, the log has no stamp here either. A source that does
+        not answer is asked for a moment longer: engines that run a task once would fail for it, with all rows read."""
         if self.source is None:
             return
+        asked = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(StorageError),
+            wait=tenacity.wait_random_exponential(multiplier=0.1, max=_LONGEST_WAIT_SECONDS),
+            stop=tenacity.stop_after_delay(_PATIENCE_SECONDS),
+            reraise=True,
+        )
         with naming_storage_errors("a union read was looked at again"):
-            table_id = identify()
-            if table_id is not None or not or_not_at_all:
-                check_still(self.source, self.log, table_id, where=self.where)
+            asked(self._look, self.source, identify, or_not_at_all)
+
+    def _look(self, source: SourceRange, identify: Callable[[], str | None], or_not_at_all: bool) -> None:
+        table_id = identify()
+        if table_id is not None or not or_not_at_all:
+            check_still(source, self.log, table_id, where=self.where)
 
     def _lake(self, splits: Sequence[LakeSplit]) -> Iterator[pa.RecordBatch]:
         return iter(()) if self.lake is None else self.lake.read(splits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
 from laketier.spi import LogOffsets, OffsetsRewritten, StorageError, TableChanged, TableNotFound
+from laketier.union_read.planning import plan_union
 from laketier_kafka.cluster import Asked, Cluster
 from laketier_kafka.connection import Connection
 from laketier_kafka.last_records import Extents, stamp_of
@@ -178,6 +180,33 @@ tables: [{{source: events, include: [again], target: db.t, read: {{value-format:
         with pytest.raises(kind, match=r"while it was read.* Throw away what was read"):
             seen += rows.read_all()["id"].to_pylist()
         assert seen == [10] * 3
+
+
+def test_a_task_of_a_union_read_looks_before_its_first_rows_and_longer_than_a_moment(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    """A query with a limit ends its tasks after their first rows. And an engine that runs a task once fails with it."""
+    lake = lake_at(tmp_path, "localfile", "db.t", lake__pipeline="tests.events.t")
+    broker.create_topic("limited", 1)
+    produce(broker.bootstrap, "limited", map(value, range(3)))
+    log = source_at(broker.bootstrap).open("limited", json_options(id="int64"))
+    planned = plan_union(lake.config, log, is_looked_at_again=True)
+    scan = pickle.loads(pickle.dumps(planned.for_tasks()))  # noqa: S301 - as Spark does
+    asked: list[str | None] = []
+
+    def identify() -> str | None:
+        (broker.elect_controller if asked else broker.lose_controller)()
+        asked.append(None)
+        return cast("str | None", scan.log.identify())
+
+    scan.look_again(identify, or_not_at_all=True)
+    assert len(asked) == 2
+    assert [row for rows in scan.read_in_task(planned.splits) for row in rows["id"].to_pylist()] == [0, 1, 2]
+    broker.delete_topic("limited")
+    broker.create_topic("limited", 1)
+    produce(broker.bootstrap, "limited", map(value, range(3)))
+    with pytest.raises(TableChanged, match="while it was read"):
+        next(scan.read_in_task(planned.splits))
 
 
 def test_the_stamps_of_many_partitions_are_short(broker: KafkaBroker) -> None:
