@@ -33,7 +33,11 @@ _HASHED, _SHOWN, _CUT_ESCAPE = "+", 120, re.compile("%.?$")
 
 def record_pointer(watermark: Watermark) -> int:
     """63 bits of the SHA-256 of the watermark's canonical JSON; never negative."""
-    return int.from_bytes(hashlib.sha256(watermark.to_json().encode()).digest()[:8], "big") >> 1
+    return _pointer_of(watermark.to_json().encode())
+
+
+def _pointer_of(data: bytes) -> int:
+    return int.from_bytes(hashlib.sha256(data).digest()[:8], "big") >> 1
 
 
 class RecordStore:
@@ -61,11 +65,13 @@ class RecordStore:
         return pointer
 
     def get(self, pipeline: str, pointer: int) -> Watermark:
-        """Read a record. Raises `CorruptTable` when it is missing, damaged, or does not match the pointer."""
+        """Read a record. Raises `CorruptTable` when it is missing, damaged, does not match the pointer, or has more to
+        say than this laketier understands."""
         path = self._path(pipeline, pointer)
         self._refuse_links(path)
         try:
-            watermark = self._read(path)
+            data = self._bytes(path)
+            watermark = Watermark.from_json(data)
         except FileNotFoundError as error:
             raise CorruptTable(
                 f"the table points at watermark record {path}, and it is missing",
@@ -73,6 +79,12 @@ class RecordStore:
                 fix="Restore the file from a backup, or run `laketier pipeline adopt` after checking what is in the "
                 "table.",
             ) from error
+        if record_pointer(watermark) != pointer and _pointer_of(data) == pointer:
+            raise CorruptTable(
+                f"watermark record {path} says more than this laketier understands",
+                why="a newer one wrote it",
+                fix="Use that laketier, or a newer one, in all processes that write to the table. Nothing is damaged.",
+            )
         if record_pointer(watermark) != pointer or watermark.token.pipeline != pipeline:
             raise CorruptTable(f"watermark record {path} was changed after it was written")
         return watermark
@@ -120,8 +132,11 @@ class RecordStore:
         return None
 
     def _read(self, path: str) -> Watermark:
+        return Watermark.from_json(self._bytes(path))
+
+    def _bytes(self, path: str) -> bytes:
         with self._filesystem.open_input_stream(path) as stream:
-            return Watermark.from_json(stream.read())
+            return bytes(stream.read())
 
     def _by_folder(self) -> dict[str, list[OrphanFile]]:
         folders: dict[str, list[OrphanFile]] = {}

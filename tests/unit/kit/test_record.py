@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,17 @@ def test_a_changed_record_is_corrupt(store: RecordStore, tmp_path: Path) -> None
         store.get("p", pointer)
     with pytest.raises(CorruptTable):
         store.put(MARK)
+
+
+def test_a_record_of_a_newer_laketier_is_not_told_as_changed(store: RecordStore, tmp_path: Path) -> None:
+    """Workers of two versions beside each other: the older one's user was told of a damage."""
+    store.put(MARK)
+    (file,) = tmp_path.rglob("*.json")
+    data = MARK.to_json().replace('"commit":', '"col":1,"commit":').encode()
+    pointer = int.from_bytes(hashlib.sha256(data).digest()[:8], "big") >> 1
+    file.with_name(f"{pointer:016x}.json").write_bytes(data)
+    with pytest.raises(CorruptTable, match=r"more than this laketier understands.*Use that laketier"):
+        store.get("p", pointer)
 
 
 def test_a_torn_record_is_corrupt(store: RecordStore, tmp_path: Path) -> None:
