@@ -35,6 +35,7 @@ from laketier.spi import (
     PartitionField,
     StagedFile,
     StagedFileLost,
+    StorageError,
     TableDescriptor,
     TableNotFound,
     Transform,
@@ -610,6 +611,13 @@ def test_a_folder_that_nothing_may_be_staged_in(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(staging.os, "open", refused)
     with pytest.raises(ConfigError, match="staging a file was refused by the file system"):
+        here.create(staged_path(PART))
+
+    def mounted_to_read(*_: Any, **__: Any) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(staging.os, "open", mounted_to_read)
+    with pytest.raises(StorageError, match="Mount it for writing"):  # which is tried again: a disk that failed ends so
         here.create(staged_path(PART))
 
 
