@@ -106,7 +106,8 @@ class LakeChanges(ABC):
             The plan. Its `ScanPlan.snapshot_id` is that of the last version of the range, or None.
 
         Raises:
-            RowsChanged: A commit deleted, updated or replaced rows, and ``skip_changes`` is false.
+            RowsChanged: A commit deleted, updated or replaced rows, or what ended at ``start`` was rolled back, and
+                ``skip_changes`` is false.
             OffsetsExpired: A version is not retained any more.
             SnapshotNotFound: The table has not reached ``end``.
             TableNotFound: The table was dropped.
