@@ -28,6 +28,7 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, goes_well, refused
 from laketier_conformance.keyed import AFTER_1, UPSERT, Keyed, epoch_1, publish
 from laketier_conformance.lake import SCHEMA, read_plan, token
+from laketier_conformance.search_bounds import foreign_commits
 
 pytestmark = pytest.mark.needs(Feature.UPSERT)
 TASKS = 60
@@ -100,11 +101,17 @@ def test_nothing_at_all(keyed: Keyed) -> None:
 
 
 def test_many_epochs(keyed: Keyed) -> None:
-    """Each takes the files of the one before: enough of them that formats merge and roll up their metadata."""
-    for epoch in range(1, 40):
-        keyed.round(epoch, keyed.staged({1: f"a{epoch}", 2: "b"}, keyed.files(1)))
-    expect(keyed.rows, {1: "a39", 2: "b", 3: "c"}, "rows after 39 epochs that replaced a file")
-    expect(len(keyed.splits()), 2, "the number of splits after 39 epochs that replaced a file")
+    """Each takes the files of the one before: enough of them that formats merge and roll up their metadata, and sum up
+    commits that take away what an earlier sum has."""
+    for epoch in range(1, 34):
+        found = [split for split, keys in keyed.splits() if 1 in keys]
+        # The next epoch would replace the second one, too.
+        expect(len(found), 1, f"the number of splits with a key that {2 * epoch - 2} commits replaced, or left")
+        keyed.round(epoch, keyed.staged({1: f"a{epoch}", 2: "b"}, found[0].files))
+        foreign_commits(keyed.table, range(epoch, epoch + 1))
+    what = "33 epochs that replaced a file, each before an empty one of another pipeline"
+    expect(keyed.rows, {1: "a33", 2: "b", 3: "c"}, f"rows after {what}")
+    expect(len(keyed.splits()), 2, f"the number of splits after {what}")
 
 
 def test_many_small_files_of_keys(keyed: Keyed) -> None:
