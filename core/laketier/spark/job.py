@@ -47,7 +47,8 @@ def run_job(
 ) -> JobResult:
     """Run a job to its end (a stream with ``processing-time`` has none). Driver.
 
-    A batch of Parquet files or of a table, without ``sql``, goes the split lane; all else is a DataFrame. Raises
+    A batch of Parquet files or of a table, without ``sql``, goes the split lane; all else is a DataFrame, and so are
+    such files on Spark Connect. Raises
     `ConfigError` before any job of Spark's, and where another run has the stream's checkpoint; what the lanes raise;
     and `StorageError` with Spark's reason where Spark ends the job, or is gone.
     """
@@ -81,7 +82,8 @@ def _run(
     files = job.source.files
     if job.sql is None and source_config is not None:
         return JobResult(config, "split", round=tier(session, source_config, config, mode=job.mode))
-    if job.sql is None and files is not None and files.format == "parquet" and not (files.columns or files.options):
+    plain = files is not None and files.format == "parquet" and not (files.columns or files.options)
+    if job.sql is None and files is not None and plain and not is_connect(session):
         return JobResult(config, "split", round=tier(session, ParquetFolder(files.path), config, mode=job.mode))
     df = read(session, source_config) if source_config is not None else _files(session, files)
     return JobResult(config, "dataframe", round=write(_query(session, job, df), config, mode=job.mode))

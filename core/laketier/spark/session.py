@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _OLDEST_JAVA = 17
 _WORKER_PYTHON = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+_REMOTE = "SPARK_REMOTE"
+_MASTER = "SPARK_MASTER"
 
 
 def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSession.Builder:
@@ -32,11 +34,16 @@ def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSe
     this interpreter, as Spark would take whatever ``python3`` the PATH holds, and ``SPARK_LOCAL_IP`` to 127.0.0.1. All
     else is Spark's own default, or what its configuration files say: its UI and its progress bar, too.
 
+    Where the variable ``SPARK_REMOTE`` is set, the session is one of Spark Connect at that server, and has no master.
+
     Raises:
-        ConfigError: pyspark or Java is missing, or Java is too old.
+        ConfigError: pyspark or Java is missing, or Java is too old; or both a master and a server of Spark Connect are
+            asked for.
     """
     require_pyspark()
-    require_java()
+    remote = os.environ.get(_REMOTE, "")
+    if not remote or remote.startswith("local"):  # Spark starts a server here then
+        require_java()
     for variable in _WORKER_PYTHON:
         os.environ.setdefault(variable, sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -44,10 +51,18 @@ def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSe
 
     from laketier.spark.arrow_batches import MAX_BYTES, UNBOUNDED
 
+    named = SparkSession.builder.appName(app_name)
+    if not remote:
+        named = named.master(master or os.environ.get(_MASTER, "local[*]"))
+    elif asked := master or os.environ.get(_MASTER):
+        raise ConfigError(
+            "Spark can't have a master and be at a server of Spark Connect",
+            where=f"{_REMOTE}={remote}",
+            why=f"the master {asked} is asked for, too",
+            fix=f"Unset {_REMOTE}, or {_MASTER}.",
+        )
     return (
-        SparkSession.builder.appName(app_name)
-        .master(master or os.environ.get("SPARK_MASTER", "local[*]"))
-        .config("spark.sql.session.timeZone", "UTC")
+        named.config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.numRecentProgressUpdates", 1000)
         .config(MAX_BYTES, UNBOUNDED)
     )
@@ -58,7 +73,7 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
 
     One that runs already is returned as it is: nothing of it, of its log and of the environment changes, and the
     arguments have no effect. Else a new one is made by `builder`, which says what it sets, and its log gets the level
-    ``log_level``.
+    ``log_level``. The log of a server of Spark Connect stays as it is.
 
     In a thread of yours, call this before you write by ``format("laketier")``: where no session is active, Spark finds
     no Python data source to write to.
@@ -70,6 +85,7 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
+    from laketier.spark.classic import is_connect
     from laketier.spark.threads import make_known
 
     try:
@@ -79,7 +95,8 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
     else:
         make_known(session)
         return session
-    session.sparkContext.setLogLevel(log_level)
+    if not is_connect(session):  # a server's log is its own
+        session.sparkContext.setLogLevel(log_level)
     return session
 
 

@@ -1,4 +1,4 @@
-"""What needs a SparkContext says so on Spark Connect. Its client needs grpc, which is not installed here."""
+"""What needs a SparkContext says so on Spark Connect, without a server: `tests/spark/test_connect.py` has one."""
 
 from __future__ import annotations
 
