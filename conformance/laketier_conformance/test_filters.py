@@ -442,7 +442,7 @@ def _filter_beyond(table: Table, everything: pa.Table, literals: list[Any], what
     """``turns``: with each literal two of the operators, which take their turns."""
     rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
     for number, literal in enumerate(literals):
-        true_of_all = (Op.LT, Op.LE, Op.NE) if str(literal)[0] != "-" else (Op.GT, Op.GE, Op.NE)
+        true_of_all: tuple[Op, ...] = (Op.LT, Op.LE, Op.NE) if str(literal)[0] != "-" else (Op.GT, Op.GE, Op.NE)
         if literal != literal:  # NaN, which equals nothing
             true_of_all = (Op.NE,)
         wanted: list[tuple[Leaf, set[int]]] = [
