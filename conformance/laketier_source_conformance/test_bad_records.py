@@ -266,6 +266,14 @@ def test_bad_records_are_told_beside_rows_that_can_not_be_stored(table: Table) -
     expect(len(found.bad), 3, "the records that are told: a bad one, and two of rows")
     missing = [each for each in map(identity, bad) if each not in map(identity, found.bad)]
     expect(missing, [], "the bad records that are not told beside rows which the lake can't store")
+    told = [each for each in found.bad if identity(each) not in map(identity, bad)]
+    if all(each.value is not None for each in told):
+        try:
+            rows = Read(list(table.log().decode(told, on_bad_record=fail_on_bad_record))).rows
+        except FeatureNotSupported:
+            return
+        left_out = [table.rows[1], table.rows[4]]
+        table.expect_rows(rows, "the records told of rows beside a bad record are decoded", left_out)
 
 
 @pytest.mark.may_refuse(STORABLE)

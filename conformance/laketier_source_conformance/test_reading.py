@@ -15,7 +15,24 @@ from laketier_source_conformance.reads import Read, by_turns, carried, read_rang
 from laketier_source_conformance.system import Table, text_of
 
 _TEXTS = (
-    *("NULL", "null", "None", "NaN", "nan", "N/A", "NA", "\\N", "true", "1", "1.0", "1e5", "-0", "0x10", "2026-11-29"),
+    *(
+        "NULL",
+        "null",
+        "None",
+        "NaN",
+        "nan",
+        "N/A",
+        "NA",
+        "\\N",
+        "true",
+        "1",
+        "1.0",
+        "1e5",
+        "-0",
+        "0x10",
+        "2026-11-29",
+        "007",
+    ),
     *(
         " blanks around ",
         "\ttab\t",
