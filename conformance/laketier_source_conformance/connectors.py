@@ -119,6 +119,7 @@ class FilesHarness(SourceHarness):
 
     def append_limits(self, name: str) -> Sequence[Row]:
         rows = [
+            {**row_of(7), "id": 2**53 + 1, "score": 0.1 + 0.2},
             {"id": 2**63 - 1, "text": "", "score": 1.7976931348623157e308, "at": datetime(9999, 12, 31, tzinfo=UTC)},
             {"id": -(2**63), "text": self.odd_text * 5000, "score": 5e-324, "at": datetime(1, 1, 1, tzinfo=UTC)},
         ]

@@ -96,8 +96,9 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def append_limits(self, name: str) -> Sequence[Row]:
-        """Append rows with values at the limits of their types: the smallest and the largest number, nulls, empty and
-        long text, moments far away. Return them as a reader must see them."""
+        """Append rows with values at the limits of their types: the smallest and the largest number, ``2**53 + 1`` and
+        ``0.1 + 0.2``, which need all their digits, nulls, empty and long text, moments far away. Return them as a
+        reader must see them."""
         raise NotImplementedError
 
     def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:

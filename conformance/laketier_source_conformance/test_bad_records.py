@@ -61,12 +61,15 @@ def test_the_time_of_a_bad_record_is_in_milliseconds(table: Table) -> None:
 
 def test_a_range_of_a_bad_record_alone_tells_it(table: Table) -> None:
     table.append(2)
+    if table.system.has("leave_gap"):  # its place among the records is not its offset then
+        table.ask("leave_gap")
     table.ask("append_bad")
     table.append(2)
     log = table.log()
     [told] = read_range(log).bad
-    [again] = read_range(log, between({told.bucket: told.offset}, {told.bucket: told.offset + 1})).bad
-    expect((again.offset, again.value), (told.offset, told.value), "the offset of a bad record is read by itself")
+    again = read_range(log, between({told.bucket: told.offset}, {told.bucket: told.offset + 1})).bad
+    found = [(each.offset, each.value) for each in again]
+    expect(found, [(told.offset, told.value)], "the offset of a bad record is read by itself")
     end = log.bounds()[told.bucket].latest
     if told.offset + 1 < end:
         rest = read_range(log, between({told.bucket: told.offset + 1}, {told.bucket: end}))

@@ -59,7 +59,9 @@ class PolledHarness(SourceHarness):
         return None
 
     def append_limits(self, name: str) -> Sequence[Row]:
-        return self._insert(name, [("", 1.7976931348623157e308), ("ü\u2028\n" * 5000, 5e-324), (None, None)])
+        return self._insert(
+            name, [("", 1.7976931348623157e308), ("digits", 0.1 + 0.2), ("ü\u2028\n" * 5000, 5e-324), (None, None)]
+        )
 
     def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
         return self._insert(name, [(text, 0.5) for text in texts])

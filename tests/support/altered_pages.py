@@ -187,6 +187,19 @@ class CutsTheBytesOfBadRecords(NotesLog):
         return super().read_storable(split, find_unstorable, on_bad_record=tell)
 
 
+@wrong("test_bad_records.py::test_a_range_of_a_bad_record_alone_tells_it", "is read by itself")
+class CountsBadRecordsFromTheStart(NotesLog):
+    """Of a split, as if no offset were missing. Two pages have dead letters of one offset."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        for at, record in enumerate(super().records(split)):
+            yield replace(record, offset=split.start + at)
+
+
 @wrong("test_many.py::test_many_bad_records_are_each_told", "of 120 bad records")
 class EndsAtAPageOfBadRecords(NotesLog):
     """A page without rows is taken for the one behind the last."""

@@ -66,6 +66,7 @@ class LinesHarness(SourceHarness):
 
     def append_limits(self, name: str) -> Sequence[Row]:
         rows = [
+            {"id": 2**53 + 1, "text": " ", "score": 0.1 + 0.2},
             {"id": 2**63 - 1, "text": "", "score": 1.7976931348623157e308},
             {"id": -(2**63), "text": "ü\u2028\u0000\n" * 5000, "score": 5e-324},
             {"id": None, "text": None, "score": None},
