@@ -155,6 +155,22 @@ def test_answers_after_rounds_and_an_append(texts: Documents) -> None:
             told = f"an index of words with {name} = {value} is planned ({mode.value}) with {not value}"
             with refused((ConfigError, FeatureNotSupported), told):
                 texts.indexer.plan(replace(texts.spec, options={**texts.options, name: not value}), 1, mode)
+    own = replace(texts.spec, options={})
+    texts.index(2, IndexMode.REPLACE, own)
+    late, replaced = texts.built(2, IndexMode.REPLACE)
+    texts.append(6, range(1040, 1050))
+    plan, built = texts.built(1, IndexMode.APPEND, own)
+    texts.indexer.publish(late, replaced)
+    told = "an append to an index that was replaced by one with other settings"
+    with goes_well(told):
+        try:
+            texts.indexer.publish(plan, built)
+        except TableChanged:
+            again = texts.indexer.replan(plan, built, 1)
+            texts.indexer.publish(again, [again.builder.build(part) for part in again.parts])
+    _covers(texts, 0, told)
+    with goes_well(told):
+        _finds_its_words(texts, told)
 
 
 @WORDED
