@@ -17,8 +17,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, TextIO
 
+from laketier.config import document
 from laketier.maintenance.orphans import collect_orphans
-from laketier.registry import installed_formats
+from laketier.registry import installed_formats, load_format
 from laketier.spi import (
     Conflict,
     LaketierError,
@@ -51,11 +52,13 @@ from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 from laketier_conformance.seen import past_of, seen
 
 
-def make_ready() -> None:
-    """What each process would find out again: the plugins that are installed, and what their methods answer."""
+def make_ready(name: str) -> None:
+    """What each process for a format would find out again: the plugins that are installed, what their methods answer,
+    and how its options are parsed."""
     installed_formats()
     for contract in CONTRACT:
         promised(contract)
+    list(document(load_format(name).options_type, ""))
 
 
 def serve(name: str) -> None:

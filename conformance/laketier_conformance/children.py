@@ -189,7 +189,7 @@ class Children:
             [scout] = self._take(1)
             answer = scout.ask(self._warehouse(), "imports")
             # Of a format that fails in this, tests will tell.
-            self._forks.warm(answer.get("modules", ()), ready=f"{_SERVED}:make_ready")
+            self._forks.warm(answer.get("modules", ()), ready=(f"{_SERVED}:make_ready", self._format))
         return self._take(count)
 
     def fresh(self, *more: str, environment: Mapping[str, str] | None = None) -> Child:

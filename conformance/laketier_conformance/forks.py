@@ -38,10 +38,11 @@ class Forks:
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment
             )
 
-    def warm(self, modules: Sequence[str], *, but: Sequence[str] = (), ready: str = "") -> None:
+    def warm(self, modules: Sequence[str], *, but: Sequence[str] = (), ready: Sequence[str] = ()) -> None:
         """Import modules, so that what is forked from now on has them. ``but``: not these, nor what imports them.
-        ``ready``: a function ``module:name`` that is then called: it finds out what each fork would ask for again."""
-        self._ask({"import": list(modules), "but": list(but), "ready": ready})
+        ``ready``: a function ``module:name`` that is then called, and its arguments: it finds out what each fork would
+        ask for again."""
+        self._ask({"import": list(modules), "but": list(but), "ready": list(ready)})
 
     def fork(self, module: str, *arguments: str) -> Forked | None:
         """Another process, as ``python -m MODULE ARGUMENTS`` would be. None if what was imported started threads."""
@@ -109,9 +110,9 @@ def main() -> None:
         answer: int | None = None
         if "import" in request:
             _import(request["import"], request["but"])
-            if request["ready"]:
+            for name, *arguments in [request["ready"]] if request["ready"] else []:
                 with suppress(Exception):  # who asks again is told
-                    pkgutil.resolve_name(request["ready"])()
+                    pkgutil.resolve_name(name)(*arguments)
             # What is here stays: a fork whose garbage is collected would get a copy of each page of it.
             gc.collect()
             gc.freeze()

@@ -82,12 +82,12 @@ def test_a_fork_begins_with_what_was_found_out(forks: Forks, tmp_path: Path) -> 
     """And its garbage collector leaves all of that alone."""
     (tmp_path / "found.py").write_text(
         "import gc, sys\n"
-        "def find():\n    sys.found = 'before'\n"
+        "def find(what):\n    sys.found = what\n"
         "def fail():\n    raise RuntimeError\n"
         "if __name__ == '__main__':\n    print(sys.found, gc.get_freeze_count() > 1000, flush=True)\n"
     )
-    forks.warm(["found"], ready="found:find")
-    forks.warm([], ready="found:fail")
+    forks.warm(["found"], ready=("found:find", "before"))
+    forks.warm([], ready=("found:fail",))
     fork = forks.fork("found")
     assert fork is not None
     with fork.stdin, fork.stdout:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog.sql import SqlCatalog
     from sqlalchemy import Select
 
 DAMAGE = (ValueError, EOFError, zlib.error, RecursionError)
@@ -58,6 +59,33 @@ def _of_one_table() -> Select[str | None]:
         columns.table_namespace == bindparam("namespace"),
         columns.table_name == bindparam("table"),
     )
+
+
+def has_namespace(catalog: SqlCatalog, namespace: str) -> bool:
+    """Whether a SQL catalog has a namespace, or a table, a view or a namespace in it."""
+    below = namespace.replace("!", "!!").replace("_", "!_").replace("%", "!%") + ".%"
+    asked = {"catalog": catalog.name, "namespace": namespace, "below": below}
+    with catalog.engine.connect() as connection:
+        return any(connection.scalar(each, asked) is not None for each in _of_a_namespace())
+
+
+@functools.cache
+def _of_a_namespace() -> tuple[Select[int], Select[int]]:
+    """The questions for what is in a namespace, and for its own properties."""
+    from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables
+    from sqlalchemy import Integer, bindparam, literal_column, select
+
+    tables, own = IcebergTables.__table__.c, IcebergNamespaceProperties.__table__.c
+    (in_tables, in_own) = (
+        select(literal_column("1", Integer))
+        .where(
+            catalog == bindparam("catalog"),
+            (namespace == bindparam("namespace")) | namespace.like(bindparam("below"), escape="!"),
+        )
+        .limit(1)
+        for catalog, namespace in ((tables.catalog_name, tables.table_namespace), (own.catalog_name, own.namespace))
+    )
+    return in_tables, in_own
 
 
 def document(catalog: Catalog, location: str) -> dict[str, Any]:

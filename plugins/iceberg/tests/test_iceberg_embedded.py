@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.serializers import FromByteStream
 
 from laketier.registry import configure, open_lake
 from laketier.spi import ConfigError, CorruptTable, LaketierError, ScanRequest, StorageError, TableDescriptor, TablePath
 from laketier_iceberg import connection
+from laketier_iceberg.embedded import EmbeddedCatalog
 from laketier_iceberg.moved import refuse_moved
 
 
@@ -166,3 +169,21 @@ def test_asking_for_a_version_lets_go_of_no_lock(events) -> None:
         assert knocking() == "database is locked"
         ours.execute("ROLLBACK")
     assert knocking() == "it may write"
+
+
+def test_a_namespace_is_there_where_pyiceberg_says_so(tmp_path: Path) -> None:
+    """By its own properties, by a table in it, and by what is below it; signs that SQL reads as any other are none."""
+    catalog = EmbeddedCatalog("laketier", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    for made in ("own", "a_b.below", "a!b.below", "with.table"):
+        catalog.create_namespace(made)
+    catalog.create_table("with.table.t", pa.schema([("id", pa.int64())]))
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as database, database:
+        database.execute("delete from iceberg_namespace_properties where namespace = 'with.table'")
+        database.execute("insert into iceberg_namespace_properties values ('another', 'others', 'k', 'v')")
+    asked = "own", "ow", "own.below", "a_b", "axb", "a!b", "a%b", "a_b.below", "with", "with.table", "with.t", "others"
+    found = [name for name in asked if catalog.namespace_exists(name)]
+    assert found == ["own", "a_b", "a!b", "a_b.below", "with", "with.table"]
+    assert found == [name for name in asked if SqlCatalog.namespace_exists(catalog, name)]
+    with pytest.raises(NoSuchNamespaceError):
+        catalog.namespace_exists(())
+    catalog.close()
