@@ -1,6 +1,6 @@
 """The suite of sources on our own sources, and the table of docs/proof/sources.md.
 
-``python scripts/source_reports.py`` runs all of them, which takes minutes, and keeps a report of each in
+``python scripts/source_reports.py`` runs all of them, as many at once as there are cores, and keeps a report of each in
 docs/proof/conformance/sources, without the results of single tests. Names of sources run these alone; ``--from FOLDER``
 takes reports that were written there, as ``NAME.json``. What is no report of today's suite is refused, by its name.
 """
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,18 @@ def main(arguments: list[str]) -> int:
         folder = Path(arguments[1])
         names = arguments[2:] or sorted(file.stem for file in folder.glob("*.json"))
     else:
-        for name in names:
-            run(name)
+        # Each is a process that works on one core. The longest, by their last reports, are begun first.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(run, sorted(names, key=_seconds, reverse=True)))
     REPORTS.mkdir(exist_ok=True, parents=True)
     wrong = 0
     for name in names:
-        report = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        file = folder / f"{name}.json"
+        if not file.exists():
+            print(f"{name}: its run ended before it wrote a report: see what it says above", file=sys.stderr)
+            wrong += 1
+            continue
+        report = json.loads(file.read_text(encoding="utf-8"))
         if fault := fault_of(report):
             print(f"{name}: {fault}", file=sys.stderr)
             wrong += 1
@@ -51,9 +58,11 @@ def main(arguments: list[str]) -> int:
 
 
 def run(name: str) -> None:
-    """Write the report of one into `ARTIFACTS`."""
+    """Write the report of one into `ARTIFACTS`, and say what its run said, when it ends."""
     own = OWN[name]
     ARTIFACTS.mkdir(exist_ok=True, parents=True)
+    report = ARTIFACTS / f"{name}.json"
+    report.unlink(missing_ok=True)  # of a run that ends without one, the report before must not be taken
     command = [
         sys.executable,
         "-m",
@@ -65,9 +74,17 @@ def run(name: str) -> None:
         "laketier_source_conformance",
     ]
     command += [f"--log-source={own['source']}", f"--log-harness={own['harness']}", "--log-lake=localfile"]
-    command += [f"--log-report={ARTIFACTS / f'{name}.json'}"]
+    command += [f"--log-report={report}"]
     path = os.pathsep.join((str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")))
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False)
+    environment = {**os.environ, "PYTHONPATH": path}
+    ran = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    print(f"{name}:\n{ran.stdout.decode(errors='replace')}", flush=True)
+
+
+def _seconds(name: str) -> float:
+    """What one took in its last report that is kept; a new one is begun first."""
+    file = REPORTS / f"{name}.json"
+    return float(json.loads(file.read_text(encoding="utf-8"))["seconds"]) if file.exists() else float("inf")
 
 
 def fault_of(report: dict[str, Any]) -> str | None:

@@ -40,3 +40,18 @@ def test_each_kept_report_is_of_a_source_that_is_run(source_reports) -> None:
     kept = {file.stem for file in source_reports.REPORTS.glob("*.json")}
     assert kept <= set(source_reports.OWN)
     assert all("| **failed**" not in line for line in (ROOT / "docs/proof/sources.md").read_text().splitlines())
+
+
+def test_a_run_without_a_report_is_told_by_its_own_words(source_reports, tmp_path: Path, monkeypatch, capfd) -> None:
+    """And the report of an earlier run is not taken for it."""
+    monkeypatch.setattr(source_reports, "ARTIFACTS", tmp_path / "artifacts")
+    monkeypatch.setattr(source_reports, "REPORTS", tmp_path / "kept")
+    unknown = {"source": "lake", "harness": "no_such_module:Harness"}
+    monkeypatch.setattr(source_reports, "OWN", {"first": unknown, "second": unknown})
+    (tmp_path / "artifacts").mkdir()
+    (tmp_path / "artifacts" / "first.json").write_text("{}")
+    assert source_reports.main([]) == 1
+    told = capfd.readouterr()
+    assert told.out.count("no_such_module") >= 2
+    assert [line.partition(":")[0] for line in told.err.splitlines() if "wrote a report" in line] == ["first", "second"]
+    assert not list((tmp_path / "kept").iterdir())
