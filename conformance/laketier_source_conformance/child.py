@@ -43,7 +43,7 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
     with off(request["ahead"], request["packages"]) if "ahead" in request else nullcontext():
         read = read_splits(log, splits)
     Path(request["to"]).write_bytes(pickle.dumps(read))
-    return {"rows": len(read.rows)}
+    return {"rows": len(read.rows), "modules": list(sys.modules)}
 
 
 def _read_range(request: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class Processes:
     def __init__(self, folder: Path, forks: Forks | None = None) -> None:
         self._folder, self._forks = folder, forks
         self._taken: list[Child] = []
+        self._readers: list[Forks] = []
         self._count = 0
 
     def fresh(self) -> Child:
@@ -91,6 +92,25 @@ class Processes:
         child = child or self.fresh()
         return self.ended(child, self.begin(child, log, splits, **more))
 
+    def readers(self, log: TableLog, splits: Sequence[LogSplit]) -> Callable[[], Child]:
+        """Gives processes that have imported what a read of splits imports, and done nothing: for those who take many
+        to read these. As `take` gives them elsewhere than on Linux, and where these imports start threads."""
+        child = self.take()
+        self.begin(child, log, splits)
+        modules = _told(child)["modules"]
+        child.stop()
+        if self._forks is None:
+            return self.take
+        forks = Forks()
+        self._readers.append(forks)
+        forks.warm([_SERVED, *modules])
+
+        def take() -> Child:
+            forked = forks.fork(_SERVED)
+            return self.take() if forked is None else self._keep(Child(forked))
+
+        return take
+
     def read_range(self, named: Mapping[str, Any], **texts: str) -> Read:
         """Have a driver of its own plan and read a range, of which it has the offsets as text."""
         self._folder.mkdir(exist_ok=True)
@@ -123,6 +143,8 @@ class Processes:
         """End all, whatever they do."""
         for child in self._taken:
             child.stop()
+        for forks in self._readers:  # a fork is waited for by the process that forked it
+            forks.stop()
 
 
 def _told(child: Child) -> dict[str, Any]:

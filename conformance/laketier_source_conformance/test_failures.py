@@ -134,10 +134,10 @@ def _each_look(table: Table, processes: Processes, decided: int, only: Sequence[
     if (reason := why_not()) is not None:
         raise NotShown("calls of the system", reason)
     log, splits = _filled(table)
-    folder = table.system.harness.folder
+    folder, take = table.system.harness.folder, processes.readers(log, splits)
     for at in range(_MOST):
         looks = _Looks(folder, at, decided, only)
-        child = processes.take()
+        child = take()
         with _supervised(looks) as more:
             try:
                 found = processes.read(log, splits, child, **more)
