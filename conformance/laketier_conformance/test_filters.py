@@ -500,19 +500,22 @@ def test_filters_by_lists_of_thousands(lake: Lake, name: str) -> None:
 
 @pytest.mark.needs(Feature.NESTED_TYPES)
 def test_whether_a_nested_value_is_null(lake: Lake) -> None:
-    """A value of nulls is none. Neither is an empty one."""
+    """A value of nulls is none. Neither is an empty one. What files tell of a column behind nested ones is its own, and
+    not of a field or an element."""
     inner = pa.struct([("a", pa.int64()), ("b", pa.string())])
-    schema = pa.schema([("id", pa.int64()), ("s", inner), ("l", pa.list_(pa.int64()))])
+    schema = pa.schema([("id", pa.int64()), ("s", inner), ("l", pa.list_(pa.int64())), ("v", pa.int64())])
     table = lake.create(schema, "db.nested")
     files: list[list[Any]] = [[{"a": None, "b": None}] * 2, [None, None], [{"a": 1, "b": None}, None]]
     lists: list[list[Any]] = [[[], [None]], [None, None], [[1], None]]
+    behind: list[list[int | None]] = [[10, 11], [20, None], [30, 31]]
     everything = []
-    for epoch, (values, several) in enumerate(zip(files, lists, strict=True)):
+    for epoch, (values, several, single) in enumerate(zip(files, lists, behind, strict=True)):
         ids = pa.array([2 * epoch, 2 * epoch + 1], pa.int64())
-        columns = [ids, pa.array(values, inner), pa.array(several, pa.list_(pa.int64()))]
+        columns = [ids, pa.array(values, inner), pa.array(several, pa.list_(pa.int64())), pa.array(single, pa.int64())]
         everything.append(pa.record_batch(columns, schema=schema))
         table.publish_arrow([everything[-1]], token(epoch))
-    tests: list[Predicate] = [Leaf(name, op) for name in ("s", "l") for op in (Op.IS_NULL, Op.NOT_NULL)]
+    tests: list[Predicate] = [Leaf(name, op) for name in ("s", "l", "v") for op in (Op.IS_NULL, Op.NOT_NULL)]
+    tests += [Leaf("v", op, value) for op in (Op.EQ, Op.LT, Op.GE) for value in (11, 30)]
     compare(table, pa.Table.from_batches(everything), [*tests, *(Not(test) for test in tests)])
 
 
