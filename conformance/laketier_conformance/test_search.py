@@ -17,6 +17,8 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     Hybrid,
+    IndexKind,
+    IndexSpec,
     LakeSearcher,
     LaketierError,
     Leaf,
@@ -80,6 +82,13 @@ def test_words_of_several_columns(texts: Documents) -> None:
         expect(sorted(texts.found(query)), texts.expected(query), f"the rows that {query} finds")
     with refused(ConfigError, "a query without a column is put to a table with two full-text indexes"):
         texts.found("kolt")
+    told = "words are asked of a column that has an index of its values, too"
+    with goes_well(told):
+        try:
+            texts.index(1, spec=IndexSpec("of_values", "doc", IndexKind.BTREE))
+        except FeatureNotSupported:
+            return
+        expect(sorted(texts.found(Match("kolt", column="doc"))), texts.expected("kolt"), f"{told}: the rows")
 
 
 @WORDED
