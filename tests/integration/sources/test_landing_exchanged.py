@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import landing
 from laketier.config import LakeConfig
+from laketier.connectors.files.places import Places
 from laketier.rounds import LogRound, LogRoundSettings
 from laketier.rounds.log_engine import LocalEngine
 from laketier.rounds.ranges import OnExpired
-from laketier.spi import OffsetsExpired, StorageError, TableLog
+from laketier.spi import OffsetsExpired, OffsetsRewritten, StorageError, TableLog
 from laketier_verification.lakes import ids, lake_at
 from landing import JSON, all_of, land, log_of, opened, rows
 
@@ -116,6 +122,59 @@ def test_who_made_the_folder_anew_says_that_its_files_were_deleted(
         log_of(zone).plan(all_of(log_of(zone), 0, 1))
     land(zone, "b.json", 2)
     assert tiered(log_of(zone)) == [2]
+
+
+def test_files_that_were_deleted_before_the_folder_was_another_one_are_gone(zone: Path) -> None:
+    """Who cleans up what is in the lake, on a file system that numbers its folders anew at each mount: another lake
+    table began with the files that were gone, and waited for them for good."""
+    gone = land(zone, "a.json", 1)
+    log_of(zone).bounds()
+    gone.unlink()
+    log_of(zone).bounds()
+    mount = unmount(zone)
+    land(zone, "b.json", 2)
+    log = log_of(zone)
+    at = log.bounds()["files"]
+    assert (at.earliest, [row["id"] for row in rows(log, all_of(log, at.earliest))]) == (1, [2])
+    mount()
+    land(zone, "a.json", 1, at=3)  # the first one again, as from a backup: with another time it is another file
+    with pytest.raises(OffsetsRewritten):
+        log_of(zone).bounds()
+
+
+def test_a_place_that_no_file_was_taken_from_counts_for_nothing() -> None:
+    """Its driver was killed in between, and another one took its number in the folder of all files."""
+    here, below = 1, 2
+    places = Places().taking(here, 0).taking(below, 5).taking(here, 5)
+    assert places.first_elsewhere(here) is None
+    assert places.taking(below, 6).first_elsewhere(here) == 6
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_who_may_only_read_a_ledger_reads_what_was_taken(is_taken: bool) -> None:
+    """A union read of another user, of a ledger from before folders were noted."""
+    with tempfile.TemporaryDirectory() as folder:  # not below pytest's own, which other users may not enter
+        zone = Path(folder, "zone")
+        land(zone, "a.json", 1)
+        log_of(zone).bounds()
+        (zone / "_laketier" / "ledger" / "t" / "folders.json").unlink()
+        if not is_taken:
+            land(zone, "b.json", 2)
+        for path in (Path(folder), *zone.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        zone.chmod(0o555)
+        # What is imported late may be root's alone: so another zone is read first.
+        another = land(Path(folder, "another"), "a.json", 1).parents[1]
+        read = "print(rows(log_of(Path(sys.argv[{}]))))"
+        lines = ("import os, sys", "from pathlib import Path", "from landing import *", read.format(2))
+        lines = (*lines, "os.getuid() or (os.setgroups([]), os.setuid(65534))", read.format(1))
+        command = [sys.executable, "-c", "\n".join(lines), str(zone), str(another)]
+        support = {"PYTHONPATH": str(Path(landing.__file__).parent)}
+        ended = subprocess.run(command, env=os.environ | support, capture_output=True, text=True, check=False)
+        for path in (zone, *(path for path in zone.rglob("*") if path.is_dir())):
+            path.chmod(0o755)
+    assert ended.stdout.count("[{'id': 1}]") == 1 + is_taken, ended.stderr
+    assert is_taken or "permission denied" in ended.stderr.lower()
 
 
 def test_a_copy_of_the_folder_is_as_good(zone: Path, tiered: Callable[[TableLog], list[int]]) -> None:

@@ -87,6 +87,8 @@ class LandingLog(TableLog):
                 taken, earliest = self._discover(ledger)
                 earliest = min(before, earliest)
             ledger.gone_before = earliest
+            if self._folder.is_local:
+                self._places = self._places.without(ledger.folder, earliest)
         latest_at = int(taken.mtimes.max()) // 1_000_000 if len(taken) else None
         return {BUCKET: BucketBounds(earliest, len(taken), latest_at)}
 
@@ -118,7 +120,7 @@ class LandingLog(TableLog):
             earliest = int(there.min()) if len(there) else len(taken)
             elsewhere = None if number is None else self._places.first_elsewhere(number)
             if elsewhere is not None:  # what is elsewhere is not deleted, and a plan that needs it says so
-                earliest = min(earliest, max(elsewhere, ledger.gone_before))
+                earliest = min(earliest, max(elsewhere, self._places.gone))
             return (Files.concat([taken, new]) if len(new) else taken), earliest
 
     def stamp(self, position: LogOffsets) -> str | None:

@@ -49,6 +49,8 @@ class Places:
     places: tuple[Place, ...] = ()
     file: str | None = None
     """The document. To delete it tells that the files which are not there were deleted."""
+    gone: int = 0
+    """Files before this one were deleted: the folder that they were seen in was there, without them."""
 
     def seen(self, folder: int, there: Numbers) -> Places:
         """Files of the ordinals ``there`` are in ``folder``."""
@@ -60,9 +62,11 @@ class Places:
 
     def taking(self, folder: int, first: int) -> Places:
         """Files from the ordinal ``first`` on are taken from ``folder``."""
-        if self.places and folder in self.places[-1].folders:
-            return self
-        return replace(self, places=(*self.places, Place(first, (folder,)))[-_MOST_PLACES:])
+        # A place that begins there has no files: who noted it was killed before they were taken, or came too late.
+        filled = tuple(place for place in self.places if place.since < first)
+        if filled and folder in filled[-1].folders:
+            return replace(self, places=filled)
+        return replace(self, places=(*filled, Place(first, (folder,)))[-_MOST_PLACES:])
 
     def first_elsewhere(self, folder: int) -> int | None:
         """The first file that was never seen in ``folder``. None where there is none."""
@@ -81,27 +85,48 @@ class Places:
         try:
             document = json.loads(file.read_bytes())
             places = tuple(Place(int(since), tuple(map(int, folders))) for since, folders in document["places"])
+            gone = int(document.get("gone", 0))
         except FileNotFoundError:
             return cls()
         except (ValueError, TypeError, KeyError) as error:
             log.warning("%s can't be read, and is made anew: %s", file, error)
             return cls()
-        return cls(places, str(file))
+        return cls(places, str(file), gone)
 
     @classmethod
     def noted(cls, ledger: Path, folder: int, there: Numbers, first_new: int | None) -> Places:
         """What is known once ``folder`` was listed: files of the ordinals ``there`` are in it, and those from
-        ``first_new`` on, if any, are about to be taken from it. Durable when it returns."""
+        ``first_new`` on, if any, are about to be taken from it. Durable then when it returns."""
         known = cls.of(ledger)
         places = known.seen(folder, there)
-        if first_new is not None:
-            places = places.taking(folder, first_new)
+        if first_new is None:
+            return places.kept(ledger, known)
+        places = places.taking(folder, first_new)
         return places if places == known else places.written(ledger / _FILE)
+
+    def without(self, ledger: Path, earliest: int) -> Places:
+        """What is known once the files before ``earliest``, and no more, were found to be deleted."""
+        if not self.places or self.gone == earliest:
+            return self
+        known = self.of(ledger)  # another driver may have noted a place meanwhile
+        return replace(known, gone=earliest).kept(ledger, known)
+
+    def kept(self, ledger: Path, known: Places) -> Places:
+        """Replace the document, if it holds less. Who takes no files may be a reader, who can't."""
+        if self == known:
+            return self
+        file = ledger / _FILE
+        try:
+            return self.written(file)
+        except OSError as error:
+            log.debug("%s was not written: %s", file, error)
+            return self
 
     def written(self, file: Path) -> Places:
         """Replace the document. Of two drivers that write at once one is heard; the other looks again."""
         temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
-        document = {"version": VERSION, "places": [[place.since, list(place.folders)] for place in self.places]}
+        places = [[place.since, list(place.folders)] for place in self.places]
+        document = {"version": VERSION, "places": places, "gone": self.gone}
         try:
             with open(temporary, "xb") as handle:
                 handle.write(json.dumps(document).encode())
