@@ -102,20 +102,26 @@ class UnionScan:
     def read_in_task(self, splits: Iterable[UnionSplit]) -> Iterator[pa.RecordBatch]:
         """Read splits, on an executor, where nobody looks at the source once all were read. So the task looks at its
         end, if the log can tell there (`TableLog.identify`), and raises as `check_still`. A query that has enough rows
-        ends its tasks early: so it looks too before it hands over the first batch of the log, and the 2nd, 4th, 8th."""
+        ends its tasks early: so it looks too before it hands over the first batch of the log, and the 2nd, 4th, 8th.
+        The last one is held back until the look at the end, so that a task of one batch looks once."""
         of_log, batches = False, 0
+        ready: pa.RecordBatch | None = None
         for split in splits:
             if isinstance(split, LakeSplit):
                 yield from self.read(split)
                 continue
             of_log = True
             for batch in self.read(split):
-                batches += 1
-                if not batches & (batches - 1):
-                    self.look_again(self.log.identify, or_not_at_all=True)
-                yield batch
+                if ready is not None:
+                    batches += 1
+                    if not batches & (batches - 1):
+                        self.look_again(self.log.identify, or_not_at_all=True)
+                    yield ready
+                ready = batch
         if of_log:
             self.look_again(self.log.identify, or_not_at_all=True)
+        if ready is not None:
+            yield ready
 
     def look_again(self, identify: Callable[[], str | None], *, or_not_at_all: bool = False) -> None:
         """Raise as `check_still` where the log was made again or put back since the plan. ``identify``: asks for the

@@ -17,7 +17,7 @@ from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
 from laketier.spi import LogOffsets, OffsetsRewritten, StorageError, TableChanged, TableNotFound
 from laketier.union_read.planning import plan_union
-from laketier_kafka.cluster import Asked, Cluster
+from laketier_kafka.cluster import Asked, Cluster, Topic
 from laketier_kafka.connection import Connection
 from laketier_kafka.last_records import Extents, stamp_of
 from laketier_kafka.mock_broker import KafkaBroker
@@ -183,7 +183,7 @@ tables: [{{source: events, include: [again], target: db.t, read: {{value-format:
 
 
 def test_a_task_of_a_union_read_looks_before_its_first_rows_and_longer_than_a_moment(
-    broker: KafkaBroker, tmp_path: Path
+    broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A query with a limit ends its tasks after their first rows. And an engine that runs a task once fails with it."""
     lake = lake_at(tmp_path, "localfile", "db.t", lake__pipeline="tests.events.t")
@@ -193,6 +193,11 @@ def test_a_task_of_a_union_read_looks_before_its_first_rows_and_longer_than_a_mo
     planned = plan_union(lake.config, log, is_looked_at_again=True)
     scan = pickle.loads(pickle.dumps(planned.for_tasks()))  # noqa: S301 - as Spark does
     asked: list[str | None] = []
+    topic = Cluster.topic
+
+    def counted(cluster: Cluster, name: str, *, had_id: bool = False) -> Topic:
+        asked.append(None)
+        return topic(cluster, name, had_id=had_id)
 
     def identify() -> str | None:
         (broker.elect_controller if asked else broker.lose_controller)()
@@ -201,7 +206,9 @@ def test_a_task_of_a_union_read_looks_before_its_first_rows_and_longer_than_a_mo
 
     scan.look_again(identify, or_not_at_all=True)
     assert len(asked) == 2
+    monkeypatch.setattr(Cluster, "topic", counted)
     assert [row for rows in scan.read_in_task(planned.splits) for row in rows["id"].to_pylist()] == [0, 1, 2]
+    assert len(asked) == 3, "a task of one batch looks once"
     broker.delete_topic("limited")
     broker.create_topic("limited", 1)
     produce(broker.bootstrap, "limited", map(value, range(3)))
