@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.kit import conform
-from laketier.kit.views import only
+from laketier.kit.views import only, schema_without_views
 from laketier.spi import ConfigError, IncompatibleData, UnstorableRows, UnsupportedType
 
 UPSERTS = ("+I", "+U")
@@ -30,7 +31,7 @@ _PENDING_ROWS = 65_536
 _PENDING_BYTES = 32 * 1024 * 1024
 _DELETED = "laketier deleted"
 _ROW = "laketier row"
-_SHOWN = 1_000
+_COMPARED = 1_000
 
 
 def check_key(schema: pa.Schema, key: Sequence[str], *, where: str | None = None) -> None:
@@ -169,16 +170,30 @@ class LatestChanges:
         pairs = numbered.join(newest, self._key, use_threads=False)
         own, last = pairs.column(_ROW).combine_chunks(), pairs.column(f"{_ROW}_max").combine_chunks()
         is_older = pc.not_equal(own, last)
+        table = _told(table)
         older, kept = table.take(own.filter(is_older)), table.take(last.filter(is_older))
-        if older.equals(kept):
-            return
-        rows = zip(older.slice(0, _SHOWN).to_pylist(), kept.slice(0, _SHOWN).to_pylist(), strict=True)
-        key = next(({name: one[name] for name in self._key} for one, other in rows if one != other), None)
-        raise IncompatibleData(
-            "two rows of a snapshot have the same primary key" + (f", {key!r:.500}" if key else ""),
-            why="the rows of a snapshot have no order, so it is not known which of them is the newest",
-            fix="Follow a table that has one row of each key; or append its rows as they are, by primary-key: [].",
-        )
+        for at in range(0, older.num_rows, _COMPARED):
+            one, other = older.slice(at, _COMPARED), kept.slice(at, _COMPARED)
+            if not one.equals(other):
+                self._refuse_other(zip(one.to_pylist(), other.to_pylist(), strict=True))
+
+    def _refuse_other(self, pairs: Iterator[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+        for one, other in pairs:
+            if one == other or repr(one) == repr(other):  # NaN equals nothing, not even itself
+                continue
+            key = {name: one[name] for name in self._key}
+            raise IncompatibleData(
+                f"two rows of a snapshot have the same primary key, {key!r:.500}",
+                why="the rows of a snapshot have no order, so it is not known which of them is the newest",
+                fix="Follow a table that has one row of each key; or append its rows as they are, by primary-key: [].",
+            )
+
+
+def _told(table: pa.Table) -> pa.Table:
+    """The same rows, in types that Arrow takes from and Python can tell: it has no nanoseconds."""
+    plain = schema_without_views(table.schema)
+    fields = [f.with_type(pa.int64()) if pt.is_timestamp(f.type) and f.type.unit == "ns" else f for f in plain]
+    return table.cast(pa.schema(fields))
 
 
 def matching_keys(rows: pa.RecordBatch | pa.Table, keys: pa.Table) -> pa.Table:

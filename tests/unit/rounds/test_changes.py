@@ -317,3 +317,30 @@ def test_two_rows_of_a_key_that_have_no_order_are_refused(monkeypatch: pytest.Mo
         rows = [batch_of([(1, "b", 3, "+I")]), batch_of([(3, "a", 1, "+I"), other])]
         with pytest.raises(IncompatibleData, match=r"same primary key, \{'k': 1, 'region': 'b'\}"):
             _latest_of(latest, rows)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array([float("nan")]), pa.array([0.5])),
+        (pa.array([[float("nan")]]), pa.array([[0.5]])),
+        (pa.array(["a"], pa.string_view()), pa.array(["b"], pa.string_view())),
+        (
+            pa.array([{"x": "a"}], pa.struct([("x", pa.string_view())])),
+            pa.nulls(1, pa.struct([("x", pa.string_view())])),
+        ),
+        (pa.array([1_001], pa.timestamp("ns")), pa.array([1_002], pa.timestamp("ns"))),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_rows_without_an_order_are_the_same_whatever_their_types(one: pa.Array, other: pa.Array) -> None:
+    """A NaN is no other value than a NaN, and Arrow takes no views."""
+    schema = pa.schema([("k", pa.int64()), ("v", one.type)])
+    batches = [pa.record_batch([pa.array([7]), values], schema=schema) for values in (one, one, other)]
+    latest = LatestChanges(schema, ("k",), None, unordered=True)
+    for batch in batches[:2]:
+        latest.add(batch)
+    assert latest.rows().num_rows == 1
+    latest.add(batches[2])
+    with pytest.raises(IncompatibleData, match=r"same primary key, \{'k': 7\}"):
+        latest.rows()
