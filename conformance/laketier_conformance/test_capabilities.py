@@ -41,7 +41,7 @@ from laketier.tiering import RoundOutcome, pipelines
 from laketier_conformance import foreign, others_read
 from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, tick, token
 
 LINES_SECONDS = 120
 """A tool that waits for a network that is not there may wait for ever."""
@@ -169,6 +169,11 @@ def test_a_foreign_rollback_is_noticed(
     before = table.lake.storage.state(table.info)
     table.append(1)
     foreign.roll_back(table, harness, first, ids_of(0))
+    if table.lake.declares(Feature.TIME_TRAVEL_BY_TIMESTAMP):
+        now = tick()
+        expect(
+            sorted(table.read(as_of=now)["id"].to_pylist()), ids_of(0), "rows of a moment after a table was taken back"
+        )
     for epoch in (1, 2):
         with refused((RolledBack, WatermarkLost), f"epoch {epoch} is published after somebody took the table back"):
             table.append(epoch)

@@ -129,7 +129,10 @@ def _make_the_table(lake: Lake, harness: Harness, name: str, properties: Mapping
         )
         expect(_applied(_changes(table, marks[0], end), rows), expected, what)
     for start, end in itertools.pairwise(marks):
-        assert _changes(table, start, end).num_rows, f"each of these commits changed rows of a table{under}"
+        kinds = [_changes(table, version, version + 1)[CHANGE_TYPE].to_pylist() for version in range(start, end)]
+        assert any(kinds), f"each of these commits changed rows of a table{under}"
+        for went in ([kind == "-D" for kind in each] for each in kinds):
+            expect(went, sorted(went, reverse=True), f"which changes of a version are -D, which come first{under}")
     expect(_changes(table, marks[-1], marks[-1]).num_rows, 0, "the number of changes of a range without a commit")
 
 

@@ -56,7 +56,14 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "decimal-9-2": (pa.decimal128(9, 2), [Decimal(text) for text in ("-1234567.89", "-0.01", "0.00", "9999999.99")]),
     "decimal-38-10": (
         pa.decimal128(38, 10),
-        [Decimal("-1" + "0" * 27), Decimal("1E-10"), Decimal("9" * 27 + "8"), Decimal("9" * 28)],
+        [
+            Decimal("-1" + "0" * 27),
+            Decimal("1E-10"),
+            # The last of a file and the first of the next one: of 15 digits, the one is less and the other more.
+            *(Decimal(text) for text in ("12345678901234512.5", "12345678901234567.5")),
+            Decimal("9" * 27 + "8"),
+            Decimal("9" * 28),
+        ],
     ),
     "text": (
         pa.string(),

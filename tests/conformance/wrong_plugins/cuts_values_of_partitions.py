@@ -13,7 +13,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_partition_values.py::test_filters_on_partitions[text]"
-SAYS = "rows were read by the filter key = 'xxxxxxxxxxxx"
+SAYS = "the partition that a split tells, whose rows have ['xxxxxxxxxxxx"
 
 
 class CuttingWriter(RicherWriter):
