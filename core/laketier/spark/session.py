@@ -79,7 +79,7 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
     no Python data source to write to.
 
     Raises:
-        ConfigError: pyspark or Java is missing, or Java is too old.
+        ConfigError: pyspark, Java or the client of Spark Connect is missing, or Java is too old.
     """
     require_pyspark()
     from pyspark.errors import PySparkRuntimeError
@@ -91,7 +91,18 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
     try:
         session = SparkSession.active()
     except PySparkRuntimeError:  # none is active, and there is no default
-        session = builder(app_name=app_name, master=master).getOrCreate()
+        named = builder(app_name=app_name, master=master)
+        try:
+            session = named.getOrCreate()
+        except ImportError as error:
+            if not os.environ.get(_REMOTE):
+                raise
+            raise ConfigError(
+                "the client of Spark Connect is not installed",
+                where=f"{_REMOTE}={os.environ.get(_REMOTE, '')}",
+                why=str(error),
+                fix=f"Install `pyspark[connect]`, or unset {_REMOTE}.",
+            ) from error
     else:
         make_known(session)
         return session

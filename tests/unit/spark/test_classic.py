@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,3 +33,16 @@ def test_what_needs_a_context_is_refused_by_name(work: Any, says: str, tmp_path:
         work(Remote(), TABLE | {"lake.warehouse": str(tmp_path)})
     assert says in str(refused.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_is_named_and_its_client_is_not_installed(tmp_path: Path) -> None:
+    """In another process: what pyspark has imported it does not look for again. And it leaves one without a file."""
+    script = tmp_path / "script.py"
+    script.write_text("import sys; sys.modules['grpc'] = None; import laketier.spark; laketier.spark.get_or_create()")
+    remote = os.environ | {"SPARK_REMOTE": "sc://127.0.0.1:1"}
+    ended = subprocess.run([sys.executable, str(script)], env=remote, capture_output=True, text=True, check=False)
+    told = ended.stderr.splitlines()[-1]
+    assert told.startswith(
+        "laketier.spi.errors.ConfigError: SPARK_REMOTE=sc://127.0.0.1:1: the client of Spark Connect"
+    )
+    assert told.endswith("Install `pyspark[connect]`, or unset SPARK_REMOTE.")
