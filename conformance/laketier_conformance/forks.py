@@ -23,6 +23,8 @@ from contextlib import suppress
 from typing import IO, Any, NoReturn
 
 _LONGEST = 1 << 20
+_AT_ONCE = 1000
+"""Modules of one request: a system may carry no message of 200 KiB, and a source may import ten thousand."""
 
 
 class Forks:
@@ -42,7 +44,10 @@ class Forks:
         """Import modules, so that what is forked from now on has them. ``but``: not these, nor what imports them.
         ``ready``: a function ``module:name`` that is then called, and its arguments: it finds out what each fork would
         ask for again."""
-        self._ask({"import": list(modules), "but": list(but), "ready": list(ready)})
+        for first in range(0, len(modules), _AT_ONCE):
+            self._ask({"import": list(modules[first : first + _AT_ONCE]), "but": list(but), "ready": []})
+        if ready:
+            self._ask({"import": [], "but": [], "ready": list(ready)})
 
     def fork(self, module: str, *arguments: str) -> Forked | None:
         """Another process, as ``python -m MODULE ARGUMENTS`` would be. None if what was imported started threads."""

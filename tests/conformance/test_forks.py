@@ -95,6 +95,19 @@ def test_a_fork_begins_with_what_was_found_out(forks: Forks, tmp_path: Path) -> 
     assert fork.wait() == 0
 
 
+def test_as_many_modules_as_a_large_library_has_are_imported(forks: Forks, tmp_path: Path) -> None:
+    """A socket carries no message as long as their names."""
+    names = [f"a_library.with_a_long_name.of_modules_{number}" for number in range(8_000)]
+    (tmp_path / "last.py").write_text("import sys\nprint('tells' in sys.modules, flush=True)\n")
+    (tmp_path / "tells.py").write_text("")
+    forks.warm([*names, "tells"])
+    fork = forks.fork("last")
+    assert fork is not None
+    with fork.stdin, fork.stdout:
+        assert fork.stdout.read() == b"True\n"
+    assert fork.wait() == 0
+
+
 def test_what_has_threads_is_not_forked(forks: Forks) -> None:
     """A thread is not there in a fork, and what it held stays locked for ever."""
     forks.warm(["starts_a_thread"])
