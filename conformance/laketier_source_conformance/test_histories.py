@@ -147,7 +147,7 @@ def _mixed_in(
         rows = ordered(read_splits(task, splits).rows)
         if task.identify() not in (None, old.table.table_id) or stamps_differ(stamp, task.stamp(end)):
             return []
-    except (LaketierError, OSError):
+    except Exception:  # noqa: BLE001 - any error will do
         return []
     return [row for row in rows if row in ordered(table.rows)]
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from altered_notes import whole_splits, wrong
+from altered_notes import Right, whole_splits, wrong
 from altered_polls import RIGHT, WRONG, plugin_of
 from laketier.spi import (
     BadRecord,
@@ -278,6 +278,19 @@ class ReadsByTheNameAlone(NotesLog):
 class IdentifiesByWhatItKnew(ReadsByTheNameAlone):
     def identify(self) -> str | None:
         return self.described.table_id
+
+
+class _IsRefusedByItsServer(ReadsByTheNameAlone):
+    """Each of its requests names the table's id. Of another table its client raises an error of its own."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        if self.meta()["id"] != self.described.table_id:
+            raise LookupError("UNKNOWN_TOPIC_ID")
+        yield from super().records(split)
+
+
+_MADE_AGAIN = "test_histories.py::test_a_table_that_is_made_again_has_another_identity"
+RIGHT["is_refused_by_its_server"] = Right(_IsRefusedByItsServer, "NotesHarness", (_MADE_AGAIN,))
 
 
 @wrong("test_histories.py::test_an_identity_is_the_same_in_each_process", "whose table is what it was")

@@ -180,7 +180,7 @@ class TableLog(ABC):
         late it is called, does not need it.
 
         Returns:
-            What `LogTable.table_id` would be now. None, as by default, where only the driver can tell.
+            What `LogTable.table_id` would be now. None, as by default, where `stamp` or `read` tells another table.
 
         Raises:
             TableNotFound: The table is gone.
