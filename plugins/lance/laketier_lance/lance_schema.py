@@ -70,7 +70,7 @@ def _type_with_ids(kind: pa.DataType, node: Any) -> pa.DataType:
         return pa.large_list(_with_id(kind.value_field, children[0]))
     if pt.is_map(kind):
         key, item = children[0].children()
-        return pa.map_(_with_id(kind.key_field, key), _with_id(kind.item_field, item), keys_sorted=kind.keys_sorted)
+        return pa.map_(_with_id(kind.key_field, key), _with_id(kind.item_field, item))  # of sorted keys there is none
     return kind
 
 

@@ -15,6 +15,7 @@ import lance
 import pyarrow as pa
 import pytest
 
+from laketier.kit import LocalFolder
 from laketier.spi import (
     BuiltIndexPart,
     ConfigError,
@@ -860,6 +861,18 @@ def test_records_elsewhere_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(list(records(str(tmp_path)))) == 1
     monkeypatch.setattr("laketier_lance.index_record._MOST", len(text) - 1)
     assert list(records(str(tmp_path))) == []
+
+
+def test_a_link_that_took_the_place_of_a_segment_is_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, elsewhere = tmp_path / "table", tmp_path / "elsewhere"
+    place = _segment(table)
+    write_record(str(table), "x", _built(), {})
+    listed = list(LocalFolder(table).files(INDICES))
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    assert list(records(str(table))) == []
+    monkeypatch.setattr(LocalFolder, "files", lambda *_: listed)  # the link came after the listing
+    assert list(records(str(table))) == []
 
 
 @pytest.mark.parametrize("harm", ["gone", "longer", "other", "no digest", "link"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -313,6 +314,13 @@ def test_two_indexes_of_vectors_do_not_matter_to_who_asks_none() -> None:
     assert ask(at, Nearest((1.0, 2.0), "v", metric="l2", exact=True)).explain.rows_flat == 15
     with pytest.raises(ConfigError, match="2 indexes"):
         ask(snapshot(FLAT, NEAR), Nearest((1.0, 2.0), "v", exact=True))
+
+
+def test_the_longest_vector_that_is_asked_for() -> None:
+    of_doubles = pa.schema([("v", pa.list_(pa.float64(), 2))])
+    ask(snapshot(schema=of_doubles), Nearest((0.0, 1e19)))
+    with pytest.raises(ConfigError, match="too large for 'v'"):
+        ask(snapshot(schema=of_doubles), Nearest((0.0, math.nextafter(1e19, 2e19))))
 
 
 def test_zeros_have_a_distance_but_no_direction() -> None:
