@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -211,3 +212,21 @@ def test_no_ledger_is_made_in_the_empty_folder_below_a_lost_mount(zone: Path) ->
     assert list((zone / "t").iterdir()) == []
     mount()
     assert opened(zone / "t", one_table=True).open(".", JSON).table.table_id == name
+
+
+def test_a_process_that_knows_a_ledger_makes_no_other_one_below_a_lost_mount(zone: Path) -> None:
+    """Where the producer goes on to write there meanwhile."""
+    land(zone, "a.json", 1)
+    source = opened(zone / "t", one_table=True)
+    name = source.open(".", JSON).table.table_id
+    mount = unmount(zone)
+    land(zone, "b.json", 2)
+    with pytest.raises(StorageError, match=r"ledger of the landing zone is gone.*start this process again"):
+        source.open(".", JSON)
+    assert [path.name for path in (zone / "t").iterdir()] == ["b.json"]
+    mount()
+    assert source.open(".", JSON).table.table_id == name
+    shutil.rmtree(zone / "t" / "_laketier")
+    with pytest.raises(StorageError, match="ledger of the landing zone is gone"):
+        source.open(".", JSON)
+    assert opened(zone / "t", one_table=True).open(".", JSON).table.table_id != name, "who starts again begins anew"

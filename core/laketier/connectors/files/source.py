@@ -77,7 +77,7 @@ class LandingZone(LogSource):
             )
         ledger_path = self._ledger_root / (_LEDGER_OF_ROOT if name == ROOT_TABLE else name)
         if self._options.one_table and not self._options.ledger:
-            self._refuse_to_begin_anew(folder, ledger_path)
+            self._refuse_to_begin_anew(folder, ledger_path, was_made=name in self._ledgers)
         with self._lock:
             fresh = _open_ledger(ledger_path, shown(self._options.path), name)
             ledger = self._ledgers.get(name)
@@ -85,17 +85,26 @@ class LandingZone(LogSource):
                 ledger = self._ledgers[name] = fresh
         return LandingLog.of(folder, options, ledger)
 
-    def _refuse_to_begin_anew(self, folder: Folder, ledger: Path) -> None:
+    def _refuse_to_begin_anew(self, folder: Folder, ledger: Path, *, was_made: bool) -> None:
         """Make no ledger below a mount that was lost: with another id, the table would count as another one for good,
-        also once the disk is back."""
+        also once the disk is back. ``was_made``: whether this process has seen one."""
         with naming_storage_errors("the landing zone was listed", setting="the source's options"):
-            if Ledger.is_made(ledger) or len(folder.listed().files):
+            if Ledger.is_made(ledger) or (not was_made and len(folder.listed().files)):
                 return
+        away = "its disk, or network share, is not mounted, or"
+        below = "and a ledger made in a folder below a mount would be another table's"
+        if was_made:
+            raise StorageError(
+                "the ledger of the landing zone is gone",
+                where=str(ledger),
+                why=f"{away} somebody deleted the ledger; {below}",
+                fix="Mount it, or restore the ledger from a backup. To begin anew, start this process again: a new "
+                "ledger is made then, and the table counts as another one.",
+            )
         raise StorageError(
             "the landing zone holds no files and no ledger",
             where=shown(self._options.path),
-            why="its disk, or network share, is not mounted, or nothing has landed yet; and a ledger made in a folder "
-            "below a mount would be another table's",
+            why=f"{away} nothing has landed yet; {below}",
             fix="Mount it, or land the first file. Or set options.ledger to a folder outside: then an empty landing "
             "zone can be opened.",
         )
