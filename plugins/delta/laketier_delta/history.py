@@ -23,7 +23,16 @@ class DeltaHistory(LakeHistory):
     def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
         newest = open_table(self.location).version()
         log = DeltaLog(self.location.filesystem, self.location.root)
-        return [_snapshot_info(version, info) for version, info in islice(log.newest_first(newest), limit)]
+        found = [_snapshot_info(version, info) for version, info in islice(log.newest_first(newest), limit)]
+        if len(found) < min(limit, newest + 1) and is_another_by_now(self.location, log, newest):
+            return self.snapshots(limit)
+        return found
+
+
+def is_another_by_now(location: Location, log: DeltaLog, newest: int) -> bool:
+    """Whether another table is there since a look at ``newest``, whose log ended early: it may have been cleaned up, or
+    was dropped meanwhile. Raises `TableNotFound` where there is none any more, and else as `open_table`."""
+    return log.commit_info(newest) is None and open_table(location).version() < newest
 
 
 def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:

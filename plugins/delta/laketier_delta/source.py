@@ -28,6 +28,7 @@ from laketier.spi import (
 from laketier_delta.delta_log import DeltaLog, timestamp_of
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.feed import with_change_types
+from laketier_delta.history import is_another_by_now
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
 from laketier_delta.location import Location
 from laketier_delta.log_file import LogFile
@@ -138,6 +139,8 @@ class DeltaSource(LakeSource):
             committed_at = timestamp_of(info)
             if committed_at is not None and committed_at <= milliseconds:
                 return self._version(oldest, handle)
+        if oldest and is_another_by_now(self.location, log, handle.version()):
+            return self._as_of(milliseconds)
         raise SnapshotNotFound(
             f"no version is as old as {_moment(milliseconds)}",
             where=self.location.uri,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from laketier.spi import CorruptTable, OffsetsExpired, SnapshotNotFound
+from laketier.spi import CorruptTable, OffsetsExpired, SnapshotNotFound, TableNotFound
+from laketier_delta.delta_log import DeltaLog
 
 
 def _entries(lake: Any) -> list[Path]:
@@ -45,3 +46,52 @@ def test_a_version_of_which_the_log_lacks_entries_is_gone(filled: Any, gone: int
         with pytest.raises(OffsetsExpired):
             filled.storage.feed(filled.table).plan(begin, 4)
     assert sorted(filled.read()["id"].to_pylist()) == sorted(filled.read(snapshot_id=3)["id"].to_pylist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_table_that_is_dropped_beside_a_look_at_its_log_is_not_found(
+    filled: Any, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that is made anew then tells of itself."""
+    looked_at, drops = DeltaLog.commit_info, [True]
+
+    def dropped_before(log: DeltaLog, version: int) -> Any:
+        if drops:
+            drops.clear()
+            filled.storage.catalog().drop_table(filled.table.path)
+            if again:
+                filled.create()
+        return looked_at(log, version)
+
+    monkeypatch.setattr(DeltaLog, "commit_info", dropped_before)
+    history = filled.storage.history(filled.table)
+    if again:
+        assert [each.snapshot_id for each in history.snapshots(9)] == [0]
+        return
+    with pytest.raises(TableNotFound):
+        history.snapshots(9)
+
+
+@pytest.mark.parametrize("gone", [3, 4])
+def test_the_history_ends_where_the_log_was_cleaned_up(filled: Any, gone: int) -> None:
+    DeltaTable(filled.uri).create_checkpoint()
+    for entry in _entries(filled)[:gone]:
+        entry.unlink()
+    told = [each.snapshot_id for each in filled.storage.history(filled.table).snapshots(9)]
+    assert told == [3][: 4 - gone]
+
+
+def test_a_moment_of_a_table_that_is_dropped_beside_the_look_is_not_found(
+    filled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at, drops = DeltaLog.commit_info, [True]
+
+    def dropped_before(log: DeltaLog, version: int) -> Any:
+        if drops:
+            drops.clear()
+            filled.storage.catalog().drop_table(filled.table.path)
+        return looked_at(log, version)
+
+    monkeypatch.setattr(DeltaLog, "commit_info", dropped_before)
+    with pytest.raises(TableNotFound):
+        filled.read(as_of=2**40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -30,6 +31,10 @@ _DAMAGE = (
 """What pyiceberg's Avro raises for a file that is damaged. It names none."""
 
 
+_DECODED = (zlib.error, EOFError, struct.error)
+"""Of these none is a mistake of the code: bytes were no manifest when they were decoded."""
+
+
 def _damage() -> tuple[type[Exception], ...]:
     from pyiceberg.exceptions import ResolveError  # a whole file, of another kind
 
@@ -46,6 +51,14 @@ def naming_damaged_manifests(table: Table, snapshots: Iterable[Snapshot], where:
         raise  # some are kinds of ValueError and LookupError
     except _damage() as error:
         found = _damaged(table, snapshots)
+        if found is None and isinstance(error, _DECODED):
+            raise CorruptTable(
+                "a manifest, or a list of them, can't be read",
+                where=where,
+                why=f"{type(error).__name__}: {error}. Another look found none damaged: bytes may follow one's end, "
+                "which pyiceberg reads on from as memory has it, or the storage gave other bytes",
+                fix="Read it again; if that comes back, read another snapshot, and restore the table's metadata.",
+            ) from error
         if found is None:
             raise
         location, why = found

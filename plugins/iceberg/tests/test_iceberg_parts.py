@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from gzip import BadGzipFile
@@ -467,3 +469,13 @@ def test_an_error_that_no_manifest_explains_is_raised_as_it_is(events: Any, erro
         raise error
     with pytest.raises(UnsupportedType), naming_damaged_manifests(table, table.snapshots(), "db.events"):
         raise UnsupportedType("x")
+
+
+@pytest.mark.parametrize("error", [zlib.error("too far back"), EOFError("x"), struct.error("x")])
+def test_bytes_that_were_no_manifest_once_are_damage(events: Any, error: Exception) -> None:
+    """pyiceberg reads on behind the end of a manifest's bytes, and finds what the memory holds there."""
+    events.round(events.token(0), events.batch(0, 1))
+    table = events.table()
+    told = pytest.raises(CorruptTable, match=r"db\.events: .*Another look found none damaged")
+    with told, naming_damaged_manifests(table, table.snapshots(), "db.events"):
+        raise error
