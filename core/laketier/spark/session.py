@@ -99,7 +99,7 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
                 raise
             raise ConfigError(
                 "the client of Spark Connect is not installed",
-                where=f"{_REMOTE}={os.environ.get(_REMOTE, '')}",
+                where=f"{_REMOTE}={os.environ[_REMOTE]}",
                 why=str(error),
                 fix=f"Install `pyspark[connect]`, or unset {_REMOTE}.",
             ) from error

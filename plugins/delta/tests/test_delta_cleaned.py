@@ -53,23 +53,35 @@ def test_a_table_that_is_dropped_beside_a_look_at_its_log_is_not_found(
     filled: Any, again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And one that is made anew then tells of itself."""
-    looked_at, drops = DeltaLog.commit_info, [True]
-
-    def dropped_before(log: DeltaLog, version: int) -> Any:
-        if drops:
-            drops.clear()
-            filled.storage.catalog().drop_table(filled.table.path)
-            if again:
-                filled.create()
-        return looked_at(log, version)
-
-    monkeypatch.setattr(DeltaLog, "commit_info", dropped_before)
+    _drop_before_the_next_entry(filled, monkeypatch, again=again)
     history = filled.storage.history(filled.table)
     if again:
         assert [each.snapshot_id for each in history.snapshots(9)] == [0]
         return
     with pytest.raises(TableNotFound):
         history.snapshots(9)
+
+
+def test_a_moment_of_a_table_that_is_dropped_beside_the_look_is_not_found(
+    filled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _drop_before_the_next_entry(filled, monkeypatch)
+    with pytest.raises(TableNotFound):
+        filled.read(as_of=2**40)
+
+
+def _drop_before_the_next_entry(lake: Any, monkeypatch: pytest.MonkeyPatch, *, again: bool = False) -> None:
+    looked_at, drops = DeltaLog.commit_info, [True]
+
+    def dropped_before(log: DeltaLog, version: int) -> Any:
+        if drops:
+            drops.clear()
+            lake.storage.catalog().drop_table(lake.table.path)
+            if again:
+                lake.create()
+        return looked_at(log, version)
+
+    monkeypatch.setattr(DeltaLog, "commit_info", dropped_before)
 
 
 @pytest.mark.parametrize("gone", [3, 4])
@@ -79,19 +91,3 @@ def test_the_history_ends_where_the_log_was_cleaned_up(filled: Any, gone: int) -
         entry.unlink()
     told = [each.snapshot_id for each in filled.storage.history(filled.table).snapshots(9)]
     assert told == [3][: 4 - gone]
-
-
-def test_a_moment_of_a_table_that_is_dropped_beside_the_look_is_not_found(
-    filled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_at, drops = DeltaLog.commit_info, [True]
-
-    def dropped_before(log: DeltaLog, version: int) -> Any:
-        if drops:
-            drops.clear()
-            filled.storage.catalog().drop_table(filled.table.path)
-        return looked_at(log, version)
-
-    monkeypatch.setattr(DeltaLog, "commit_info", dropped_before)
-    with pytest.raises(TableNotFound):
-        filled.read(as_of=2**40)
