@@ -86,6 +86,7 @@ def _utc() -> Any:
 
 _MOST_BYTES = 1 << 30
 """Rows are sorted as one array a column, and Arrow's arrays of texts end at 2 GiB."""
+_MOST_CODES = 1 << 62
 
 
 def split_by_values(
@@ -106,32 +107,45 @@ def split_by_values(
         for start, end in ((0, half), (half, table.num_rows)):
             yield from split_by_values(table.slice(start, end - start), [key.slice(start, end - start) for key in keys])
         return
-    codes: pa.Array | None = None
-    dictionaries: list[pa.Array] = []
-    for key in keys:
-        encoded = _one(pc.dictionary_encode(_encodable(_one(key)), null_encoding="encode"))
-        dictionaries.append(encoded.dictionary)
-        part = encoded.indices.cast(pa.int64())
-        codes = part if codes is None else pc.add(pc.multiply(codes, max(len(encoded.dictionary), 1)), part)
-    assert codes is not None, "split_by_values needs at least one key"
-    distinct = pc.unique(codes)
-    if len(distinct) == 1:
-        yield _decode(distinct[0].as_py(), dictionaries), table
+    plain_keys = [_encodable(_one(key)) for key in keys]
+    codes = _codes(plain_keys)
+    if len(pc.unique(codes)) == 1:
+        yield _values(plain_keys, 0), table
         return
     order = pc.sort_indices(codes)
     schema, plain = table.schema, schema_without_views(table.schema)
     (ordered,) = (table if plain is schema else table.cast(plain)).take(order).combine_chunks().to_batches()
     runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
     start = 0
-    for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+    for end in runs.run_ends.to_pylist():
         copied = pa.Table.from_batches([pa.concat_batches([ordered.slice(start, end - start)])])
-        yield _decode(code, dictionaries), copied if plain is schema else copied.cast(schema)
+        yield _values(plain_keys, order[start].as_py()), copied if plain is schema else copied.cast(schema)
         start = end
 
 
+def _codes(keys: Sequence[pa.Array]) -> pa.Array:
+    """A number for each row, the same for rows with the same values alone. Keys have more combinations than 64 bits
+    where there are many of them, so what would be larger is numbered anew: no more combinations occur than rows."""
+    assert keys, "split_by_values needs at least one key"
+    codes: pa.Array | None = None
+    below = 1
+    for key in keys:
+        encoded = pc.dictionary_encode(key, null_encoding="encode")
+        part, count = encoded.indices.cast(pa.int64()), max(len(encoded.dictionary), 1)
+        if codes is not None and below * count > _MOST_CODES:
+            again = pc.dictionary_encode(codes)
+            codes, below = again.indices.cast(pa.int64()), len(again.dictionary)
+        codes = part if codes is None else pc.add_checked(pc.multiply_checked(codes, count), part)
+        below *= count
+    return codes
+
+
 def _encodable(array: pa.Array) -> pa.Array:
-    """The same values, of a type that Arrow can encode."""
+    """The same values, of a type that Arrow can encode. Moments are those of UTC: to Python, two of a zone are the same
+    where its clock shows both alike, once before and once after it is put back."""
     kind = array.type
+    if pt.is_timestamp(kind) and kind.tz is not None:
+        return array.cast(pa.timestamp(kind.unit, "UTC"))
     if pt.is_decimal32(kind) or pt.is_decimal64(kind):
         return array.cast(pa.decimal128(kind.precision, kind.scale))
     return array.cast(without_views(kind))
@@ -141,12 +155,8 @@ def _one(array: pa.ChunkedArray | pa.Array) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _decode(code: int, dictionaries: Sequence[pa.Array]) -> tuple[Any, ...]:
-    values: list[Any] = []
-    for dictionary in reversed(dictionaries):
-        code, index = divmod(code, max(len(dictionary), 1))
-        values.append(_value(dictionary[index]))
-    return tuple(reversed(values))
+def _values(keys: Sequence[pa.Array], row: int) -> tuple[Any, ...]:
+    return tuple(_value(key[row]) for key in keys)
 
 
 def _value(scalar: pa.Scalar) -> Any:

@@ -44,7 +44,7 @@ def column_stats(footer: Any, schema: pa.Schema) -> Stats:
 
     Floating point is left out, as readers disagree about where NaN sorts; long texts keep their nulls only.
     """
-    places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+    places = places_of_columns(footer)
     stats: dict[str, tuple[str | None, str | None, int]] = {}
     for column in list(schema)[:MAX_COLUMNS]:
         if not has_bounds(column.type):
@@ -62,6 +62,12 @@ def column_stats(footer: Any, schema: pa.Schema) -> Stats:
             low, high = _bounds(bounded)
         stats[column.name] = (low, high, nulls)
     return stats
+
+
+def places_of_columns(footer: Any) -> Mapping[str, int]:
+    """Where the columns of a file are that have no fields. A field of a struct may have the path of one: `a.b`."""
+    columns = ((place, footer.schema.column(place)) for place in range(footer.num_columns))
+    return {column.name: place for place, column in columns if column.name == column.path}
 
 
 def has_bounds(kind: pa.DataType) -> bool:

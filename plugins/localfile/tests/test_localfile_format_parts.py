@@ -533,6 +533,9 @@ def test_a_digest_of_all_bytes_and_one_of_both_ends(monkeypatch: pytest.MonkeyPa
     assert whole.ends_digest(file_of(b""), 0)
 
 
+_TWICE = ("2026-11-01 05:15:00", "2026-11-01 06:00:00")
+
+
 def test_statistics_of_rows_that_come_bit_by_bit() -> None:
     kinds = {"a": pa.int64(), "t": pa.string(), "f": pa.float64(), "n": pa.int8(), "d": pa.timestamp("us")}
     schema = pa.schema(list(kinds.items()))
@@ -546,6 +549,13 @@ def test_statistics_of_rows_that_come_bit_by_bit() -> None:
     for each in rows:
         stats.add(pa.table({name: pa.array(values, kinds[name]) for name, values in each.items()}))
     assert stats.result() == {"a": ("3", "9", 1), "t": (None, None, 1), "n": (None, None, 6), "d": (None, None, 1)}
+    # 1:15 in New York for the first time, and then 0:45 later, when its clock shows 1:00 for the second time.
+    zone = pa.timestamp("us", "America/New_York")
+    moments = [pa.scalar(text).cast(pa.timestamp("us")).cast(pa.int64()).as_py() for text in _TWICE]
+    stats = whole.RunningStats(pa.schema([("at", zone)]))
+    for moment in moments:
+        stats.add(pa.table({"at": pa.array([moment], zone)}))
+    assert stats.result() == {"at": (*_TWICE, 0)}
     many = whole.RunningStats(pa.schema([(f"c{i}", pa.int8()) for i in range(40)]))
     many.add(pa.table({f"c{i}": pa.array([i], pa.int8()) for i in range(40)}))
     assert list(many.result()) == [f"c{i}" for i in range(32)]

@@ -83,6 +83,14 @@ def test_moments_that_python_does_not_reach_have_no_bounds(kind: pa.DataType) ->
         assert column_stats(footer(written(table)), table.schema) == {"a": (None, None, 0)}
 
 
+@pytest.mark.parametrize("names", [("a", "a.b"), ("a.b", "a")], ids=" ".join)
+def test_a_column_with_the_path_of_a_field_has_its_own_bounds(names: tuple[str, str]) -> None:
+    """Files name both `a.b`, whichever comes first: with the other's bounds its rows would not be found."""
+    columns = {"a": pa.array([{"b": 501}, {"b": 502}]), "a.b": pa.array([1, 2])}
+    table = pa.table({name: columns[name] for name in names})
+    assert column_stats(footer(written(table)), table.schema) == {"a.b": ("1", "2", 0)}
+
+
 def test_bounds_of_moments_load_no_pandas() -> None:
     """Its import takes a new process longer than all else that it does to stage a file."""
     program = """

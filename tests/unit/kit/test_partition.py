@@ -69,6 +69,24 @@ def test_rows_keep_their_partition_and_their_order(rows: list[tuple[Any, Any]], 
         assert set(zip(part["s"].to_pylist(), part["n"].to_pylist(), strict=True)) == {values}
 
 
+def test_keys_with_more_combinations_than_64_bits_are_told_apart() -> None:
+    """40 values of each of 12 keys make 40 ** 12 of them, and 40 rows have 40."""
+    table = pa.table({f"k{key}": [f"{key}-{row}" for row in range(40)] * 2 for key in range(12)})
+    found = dict(split_by_values(table, table.columns))
+    assert len(found) == 40
+    for values, part in found.items():
+        assert [tuple(row.values()) for row in part.to_pylist()] == [values] * 2
+
+
+def test_the_hour_that_a_zone_has_twice_is_two_partitions() -> None:
+    """Who keeps the parts by their values, as writers of files do, would take one for the other."""
+    moments = [datetime(2026, 11, 1, hour, 30, tzinfo=UTC) for hour in (5, 6)]
+    table = pa.table({"at": pa.array(moments, pa.timestamp("us", "America/New_York"))})
+    parts = split_by_values(table, table.columns)
+    found = {values: part["at"].cast(pa.timestamp("us", "UTC")).to_pylist() for values, part in parts}
+    assert found == {(moment,): [moment] for moment in moments}
+
+
 def test_one_partition_is_not_copied() -> None:
     table = pa.table({"k": ["a"] * 10})
     ((values, part),) = split_by_values(table, [table["k"]])

@@ -19,7 +19,7 @@ from laketier_localfile.file_formats.interface import Described, FileFormat, Mea
 from laketier_localfile.file_formats.plain_types import below
 from laketier_localfile.names import PARQUET
 from laketier_localfile.options import LocalFileOptions
-from laketier_localfile.parquet import Stats, column_stats, footer_digest, has_bounds
+from laketier_localfile.parquet import Stats, column_stats, footer_digest, has_bounds, places_of_columns
 from laketier_localfile.types import check_types
 
 
@@ -99,6 +99,6 @@ class Parquet(FileFormat):
 def _own_word(footer: Any, schema: pa.Schema) -> Stats:
     """The footer's own statistics, of columns whose names say which they are."""
     plain = pa.schema([column for column in schema if "." not in column.name and has_bounds(column.type)])
-    places = {footer.schema.column(at).path for at in range(footer.num_columns)}
-    stats = column_stats(footer, pa.schema([column for column in plain if column.name in places]))
+    there = places_of_columns(footer)
+    stats = column_stats(footer, pa.schema([column for column in plain if column.name in there]))
     return {name: each for name, each in stats.items() if 0 <= each[2] <= footer.num_rows}
