@@ -36,7 +36,7 @@ from laketier.spi import (
     same_table,
     schema_fingerprint,
 )
-from laketier_lance.dataset import create_dataset, lance_errors, open_dataset, reason, refuse_missing, unreadable
+from laketier_lance.dataset import create_dataset, lance_errors, open_dataset, reading, reason, refuse_missing
 from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
@@ -47,6 +47,7 @@ from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
 from laketier_lance.properties import set_properties
+from laketier_lance.sessions import file_session
 from laketier_lance.store_drops import drop_in_store, end_drop, take_back_alterations, was_dropped, witness
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
@@ -226,15 +227,11 @@ class LanceCatalog(LakeCatalog):
         return [str(prefix).rstrip("/").rsplit("/", 1)[-1] for prefix in self._listing(location).common_prefixes]
 
     def _listing(self, location: str) -> Any:
-        try:
+        with reading(location):
             return self._session(location).list_with_delimiter()
-        except lance_errors() as error:
-            raise unreadable(location, error) from error
 
     def _session(self, location: str) -> LanceFileSession:
-        from lance.file import LanceFileSession
-
-        return LanceFileSession(location, self._storage or None)
+        return file_session(location, self._storage)
 
 
 def _may_be_ours(name: str) -> bool:

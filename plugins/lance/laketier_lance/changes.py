@@ -26,7 +26,7 @@ from laketier.spi import (
     pass_over,
 )
 from laketier.spi.schema import FIELD_ID, widens
-from laketier_lance.dataset import lance_errors, open_dataset, read_transaction, unreadable
+from laketier_lance.dataset import open_dataset, read_transaction, reading
 from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.options import LanceOptions
@@ -80,15 +80,13 @@ class LanceChanges(LakeChanges):
         return ScanPlan(snapshot_id=end - 1, schema=newest.schema.remove_metadata(), splits=tuple(splits))
 
 
-def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
+def bounds(location: str, storage: dict[str, str]) -> VersionBounds:
     """The changes of the oldest retained version can't be told, unless it is the first of all."""
     dataset = open_dataset(location, storage)
     newest = int(dataset.version)
-    try:
+    with reading(location):
         retained = set(versions_of(dataset))
         committed = moment_of(dataset)
-    except lance_errors() as error:
-        raise unreadable(location, error) from error
     oldest = newest
     while oldest - 1 in retained:  # tags may hold older ones
         oldest -= 1
@@ -100,7 +98,7 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
     )
 
 
-def stamp_of(location: str, storage: Mapping[str, str], version: int) -> str | None:
+def stamp_of(location: str, storage: dict[str, str], version: int) -> str | None:
     """The moment that the version's manifest holds, and the random name of the file that came last. None for a version
     that was cleaned up or not reached. Its transaction has an id, but may be gone before it."""
     if version < 1:
@@ -109,17 +107,15 @@ def stamp_of(location: str, storage: Mapping[str, str], version: int) -> str | N
         dataset = open_dataset(location, storage, version)
     except SnapshotNotFound:
         return None
-    try:
+    with reading(location):
         committed = moment_of(dataset)
         fragments = dataset.get_fragments()
-    except lance_errors() as error:
-        raise unreadable(location, error) from error
     named = data_path(fragments[-1].metadata.files[-1]) if fragments else ""
     return f"{committed.replace(tzinfo=None).isoformat()} {named}".rstrip()
 
 
 def appended(
-    newest: LanceDataset, location: str, storage: Mapping[str, str], start: int, end: int, *, skip_changes: bool
+    newest: LanceDataset, location: str, storage: dict[str, str], start: int, end: int, *, skip_changes: bool
 ) -> Iterator[Appended]:
     """List the rows that each version from ``start`` to ``end`` (exclusive) appended. Opens each of them, and the
     one before. Raises `RowsChanged`, `OffsetsExpired` and `SnapshotNotFound`."""
@@ -218,7 +214,7 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema, then: Mapping[str, str | No
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _at(location: str, storage: Mapping[str, str], version: int) -> LanceDataset:
+def _at(location: str, storage: dict[str, str], version: int) -> LanceDataset:
     try:
         return open_dataset(location, storage, version)
     except SnapshotNotFound as error:

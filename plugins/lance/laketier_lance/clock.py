@@ -13,6 +13,7 @@ from laketier.spi import StorageError, time_of_storage
 from laketier_lance.dataset import LANCE_ERRORS, lance_errors, open_dataset, reason
 from laketier_lance.location import PROBE, local_path
 from laketier_lance.options import LanceOptions
+from laketier_lance.sessions import file_session
 
 
 def storage_time(location: str, options: LanceOptions) -> int:
@@ -21,10 +22,8 @@ def storage_time(location: str, options: LanceOptions) -> int:
     local = local_path(location)
     if local is not None:
         return time_of_storage(pafs.LocalFileSystem(), str(local))
-    from lance.file import LanceFileSession
-
     try:
-        session = LanceFileSession(location, options.storage_options() or None)
+        session = file_session(location, options.storage_options())
         with tempfile.NamedTemporaryFile() as empty:
             session.upload_file(empty.name, PROBE)
         files = open_dataset(location, options.storage_options()).all_files().read_all()

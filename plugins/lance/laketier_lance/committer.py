@@ -57,6 +57,7 @@ from laketier_lance.location import local_folder, refuse_links
 from laketier_lance.names import DATA, attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path, with_metadata, with_plain_paths
+from laketier_lance.sessions import file_session
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.store_drops import take_back, was_dropped, witness
 from laketier_lance.table import (
@@ -216,7 +217,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             # No retries of Lance's own. A Merge conflicts with all that matters even so; an Overwrite, which would
             # otherwise bury appends that came in between, becomes a compare-and-set only by this.
             committed = lance.LanceDataset.commit(
-                dataset, transaction, storage_options=self._options.storage_options() or None, max_retries=0
+                dataset, transaction, storage_options=self._options.storage_options(), max_retries=0
             )
             return int(committed.version)
         except CommitConflictError as error:
@@ -286,9 +287,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             check_staged(local, results, attempt_of=attempt_of, where=self._location)
             return
         refuse_foreign(results, attempt_of, where=self._location)
-        from lance.file import LanceFileSession
-
-        session = LanceFileSession(self._location, self._options.storage_options() or None)
+        session = file_session(self._location, self._options.storage_options())
         files = [file for result in results for file in result.files]
         if files:
             with ThreadPoolExecutor(_REQUESTS) as pool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from laketier.spi import (
 from laketier_lance.base_paths import refuse_elsewhere
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.leftovers import has_sign, left_rows
+from laketier_lance.sessions import file_session
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -47,7 +48,7 @@ UPGRADE = "Upgrade pylance, on the executors too; or write to another table."
 _SOURCE_LINE = re.compile(r",? (?:location: )?/(?:home|rustc)/\S+?\.rs:\d+(?::\d+)?")
 
 
-def open_dataset(location: str, storage: Mapping[str, str], version: int | None = None) -> LanceDataset:
+def open_dataset(location: str, storage: dict[str, str], version: int | None = None) -> LanceDataset:
     """A fresh handle, never from a cache. Raises `TableNotFound`, `SnapshotNotFound` for a version that does not
     exist or was cleaned up, `CorruptTable`, and `IncompatibleTable` for files out of the table."""
     opened = _opened(location, storage, version)
@@ -55,19 +56,17 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
     return opened
 
 
-def refuse_missing(location: str, storage: Mapping[str, str]) -> None:
+def refuse_missing(location: str, storage: dict[str, str]) -> None:
     """Raise `TableNotFound` and the like where there is no dataset. Nothing of it is read, so its files may be
     anywhere."""
     _opened(location, storage)
 
 
-def _opened(
-    location: str, storage: Mapping[str, str], version: int | None = None, *, again: bool = True
-) -> LanceDataset:
+def _opened(location: str, storage: dict[str, str], version: int | None = None, *, again: bool = True) -> LanceDataset:
     import lance
 
     try:
-        opened = lance.dataset(location, version=version, storage_options=dict(storage) or None)
+        opened = lance.dataset(location, version=version, storage_options=storage)
         _ = opened.schema  # a type that nobody knows is told only here, by a panic
         return opened
     except lance_errors(OverflowError) as error:  # the last one for a number that is not of 64 bits without a sign
@@ -75,12 +74,10 @@ def _opened(
         if not isinstance(error, OverflowError) and "was not found" not in text and "Not found" not in text:
             raise unreadable(location, error) from error
         if version is None:
-            try:
+            with reading(location):
                 left = left_rows(location, storage)
                 if left is not None and has_sign(location, storage):
                     left = None  # what a drop left that was cut off
-            except lance_errors() as unlisted:
-                raise unreadable(location, unlisted) from unlisted
             if left is None:
                 raise TableNotFound(
                     "there is no Lance dataset", where=location, fix="Create the table first, or check lake.warehouse."
@@ -103,7 +100,7 @@ def _opened(
         ) from error
 
 
-def refuse_dropped(location: str, storage: Mapping[str, str]) -> None:
+def refuse_dropped(location: str, storage: dict[str, str]) -> None:
     """Raise `Conflict` when the table is gone. A commit would make its folder anew, and a dataset without its files."""
     try:
         refuse_missing(location, storage)
@@ -128,6 +125,11 @@ def read_transaction(dataset: LanceDataset, version: int) -> Transaction | None:
         return lance.Transaction(version - 1, lance.LanceOperation.Rewrite([], []), uuid=f"version {version}")
 
 
+def properties_of(transaction: Transaction | None) -> Mapping[str, str]:
+    """What its commit tells of itself; nothing of one that can't be read any more."""
+    return {} if transaction is None else transaction.transaction_properties or {}
+
+
 def recent_transactions(dataset: LanceDataset, count: int) -> list[Transaction | None]:
     """Those of the newest ``count`` versions, the newest first: as many as can be read in one call, in a seventh of
     the time of one call each. It ends before a version that was cleaned up; None stands for a transaction that was."""
@@ -150,7 +152,7 @@ def has_moved(dataset: LanceDataset) -> bool:
     return any(each.name.startswith(_BOOKS) for each in dataset.describe_indices())
 
 
-def create_dataset(location: str, schema: pa.Schema, file_version: str, storage: Mapping[str, str]) -> None:
+def create_dataset(location: str, schema: pa.Schema, file_version: str, storage: dict[str, str]) -> None:
     """Make an empty dataset, only if there is none: of many racers one wins, the others get Lance's `OSError`.
 
     `lance.write_dataset(mode="create")` is no compare-and-set: it looks first and commits later, and of two that
@@ -162,7 +164,7 @@ def create_dataset(location: str, schema: pa.Schema, file_version: str, storage:
     def overwrite(read_version: int, fragments: list[FragmentMetadata]) -> None:
         operation = lance.LanceOperation.Overwrite(schema, fragments)
         transaction = lance.Transaction(read_version=read_version, operation=operation)
-        lance.LanceDataset.commit(location, transaction, storage_options=dict(storage) or None, max_retries=0)
+        lance.LanceDataset.commit(location, transaction, storage_options=storage, max_retries=0)
 
     if file_version == _default_file_version():
         overwrite(0, [])
@@ -179,18 +181,26 @@ def _default_file_version() -> str:
     return str(lance.write_dataset(pa.table({}), "memory://empty").data_storage_version)
 
 
-def _empty_fragment(location: str, schema: pa.Schema, version: str, storage: Mapping[str, str]) -> FragmentMetadata:
-    from lance.file import LanceFileSession
+def _empty_fragment(location: str, schema: pa.Schema, version: str, storage: dict[str, str]) -> FragmentMetadata:
     from lance.fragment import DataFile, FragmentMetadata
     from lance.schema import LanceSchema
 
     name = f"{uuid.uuid4().hex}-empty.lance"
-    session = LanceFileSession(location, dict(storage) or None)
+    session = file_session(location, storage)
     with session.open_writer(f"data/{name}", schema=schema.remove_metadata(), version=version):
         pass
     columns = column_field_ids(with_field_ids(LanceSchema.from_pyarrow(schema)), version)
     major, minor = (int(part) for part in version.split("."))
     return FragmentMetadata(0, [DataFile(name, list(columns), list(range(len(columns))), major, minor)], 0)
+
+
+@contextmanager
+def reading(location: str) -> Iterator[None]:
+    """Within the block errors of Lance's are those of `unreadable`."""
+    try:
+        yield
+    except lance_errors() as error:
+        raise unreadable(location, error) from error
 
 
 def unreadable(location: str, error: BaseException) -> LaketierError:

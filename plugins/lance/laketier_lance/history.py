@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from laketier.spi import LakeHistory, SnapshotInfo, TableInfo
-from laketier_lance.dataset import open_dataset, read_transaction
+from laketier_lance.dataset import open_dataset, properties_of, read_transaction
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import moment_of
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
@@ -29,7 +29,7 @@ class LanceHistory(LakeHistory):
         found = []
         for version in versions_of(dataset)[::-1][:limit]:
             transaction = read_transaction(dataset, version)
-            properties = (transaction.transaction_properties if transaction is not None else None) or {}
+            properties = properties_of(transaction)
             # pylance has no class for some operations, and gives the one that all others are made of.
             name = _UNKNOWN if transaction is None else type(transaction.operation).__name__.lower()
             found.append(
@@ -45,7 +45,7 @@ class LanceHistory(LakeHistory):
         return found
 
 
-def committed_at(location: str, storage: Mapping[str, str], version: int) -> int:
+def committed_at(location: str, storage: dict[str, str], version: int) -> int:
     """When a version was committed, ms since the epoch. Raises `SnapshotNotFound`."""
     return int(moment_of(open_dataset(location, storage, version)).timestamp() * 1000)
 

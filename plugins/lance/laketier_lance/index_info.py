@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from laketier.spi import CorruptTable, IndexInfo, IndexKind
-from laketier_lance.dataset import lance_errors, unreadable
+from laketier_lance.dataset import reading
 from laketier_lance.index_settings import described_settings, kind_of, told_settings
 from laketier_lance.index_units import fragment_of, unit_rows
 
@@ -67,8 +67,6 @@ def _deleted(dataset: LanceDataset, found: Any, live: int) -> int:
     """The rows that a full-text index counts, though they were deleted. Other kinds count nothing."""
     if kind_of(found) is not IndexKind.INVERTED:
         return 0
-    try:
+    with reading(dataset.uri):
         segments = dataset.stats.index_stats(found.name)["segments"]
-    except lance_errors() as error:
-        raise unreadable(dataset.uri, error) from error
     return max(0, sum(int(each.get("num_docs", 0)) for each in segments) - live)

@@ -4,13 +4,14 @@ dropped it. Anybody's folder may be called ``data``, and a drop deletes the whol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from laketier.kit.local_store import files_below
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier_lance.durable import TRANSACTIONS
 from laketier_lance.location import BRANCHES, FOLDERS, PROBE, SIGN, WITNESS, local_path
 from laketier_lance.names import DATA, attempt_of
+from laketier_lance.sessions import file_session
 
 PLAIN = (DATA, BRANCHES)
 """The folders of Lance's that others may have, too."""
@@ -31,7 +32,7 @@ def foreign(paths: Iterable[str]) -> list[str]:
     return sorted(path for path in paths if not _may_be_left(path))
 
 
-def left_rows(location: str, storage: Mapping[str, str]) -> str | None:
+def left_rows(location: str, storage: dict[str, str]) -> str | None:
     """A data file in a place without manifests that may be a lost dataset's; None where there is none. What laketier
     staged counts once a transaction tells that there was a dataset: a task that goes on beside a drop makes the folder
     of data files anew. Raises `StorageError`, and Lance's errors."""
@@ -40,22 +41,18 @@ def left_rows(location: str, storage: Mapping[str, str]) -> str | None:
         with naming_storage_errors("a table was looked for"):
             found = list(files_below(local, (DATA, TRANSACTIONS)))
     else:
-        from lance.file import LanceFileSession
-
-        session = LanceFileSession(location, dict(storage) or None)
+        session = file_session(location, storage)
         found = [str(name) for folder in (DATA, TRANSACTIONS) for name in session.list(folder)]
     had_versions = any(map(_ONTO_A_VERSION.fullmatch, found))
     rows = (path for path in sorted(found) if _OF_ROWS.fullmatch(path))
     return next((path for path in rows if had_versions or attempt_of(path) is None), None)
 
 
-def has_sign(location: str, storage: Mapping[str, str]) -> bool:
+def has_sign(location: str, storage: dict[str, str]) -> bool:
     """Whether a drop was begun here and did not end, in an object store: a disk has a rename. Raises Lance's errors."""
     if local_path(location) is not None:
         return False
-    from lance.file import LanceFileSession
-
-    return bool(LanceFileSession(location, dict(storage) or None).contains(SIGN))
+    return bool(file_session(location, storage).contains(SIGN))
 
 
 def _may_be_left(path: str) -> bool:

@@ -81,6 +81,6 @@ def _commit(
         operation=LanceOperation.Merge(present, schema, preserves_nullability=True),
     )
     committed = lance.LanceDataset.commit(
-        dataset, transaction, storage_options=options.storage_options() or None, max_retries=0
+        dataset, transaction, storage_options=options.storage_options(), max_retries=0
     )
     return int(committed.version), str(transaction.uuid)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.spi import ConfigError, CorruptTable, FeatureNotSupported
-from laketier_lance.dataset import lance_errors, reason, unreadable
+from laketier_lance.dataset import lance_errors, reading, reason, unreadable
 from laketier_lance.features import FORMAT
 from laketier_lance.graph_walk import as_lance_takes_it
 
@@ -83,8 +83,6 @@ class Ranked:
     def _fetch(self, ids: Sequence[int], columns: list[str]) -> pa.Table:
         # A condition without any value is no SQL, and no row has the number -1.
         among = f"{_ROW} IN ({', '.join(map(str, ids))})" if ids else "false"
-        try:
+        with reading(self._dataset.uri):
             scanner = self._dataset.scanner(columns=columns, with_row_id=True, filter=among, blob_handling="all_binary")
             return scanner.to_table()
-        except lance_errors() as error:
-            raise unreadable(self._dataset.uri, error) from error

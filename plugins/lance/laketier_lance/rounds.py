@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from laketier_lance.dataset import read_transaction, recent_transactions
+from laketier_lance.dataset import properties_of, read_transaction, recent_transactions
 from laketier_lance.table import COMMIT_ID, PIPELINE, TABLE_UUID
 from laketier_lance.versions import versions_of
 
@@ -72,13 +72,9 @@ def _memory_of(table: tuple[str, bytes | None]) -> _Memory:
 
 def _rounds(dataset: LanceDataset, first: int, last: int) -> Iterator[LanceRound]:
     for version, transaction in _transactions(dataset, first, last):
-        properties = _properties(transaction)
+        properties = properties_of(transaction)
         if PIPELINE in properties:
             yield LanceRound(version, properties[PIPELINE], properties.get(COMMIT_ID))
-
-
-def _properties(transaction: Transaction | None) -> Mapping[str, str]:
-    return {} if transaction is None else transaction.transaction_properties or {}
 
 
 def _transactions(dataset: LanceDataset, first: int, last: int) -> Iterator[tuple[int, Transaction | None]]:

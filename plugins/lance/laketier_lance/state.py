@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from laketier.spi import COLLECTOR, RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
-from laketier_lance.dataset import lance_errors, read_transaction, unreadable
+from laketier_lance.dataset import lance_errors, properties_of, read_transaction, unreadable
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.names import DATA, attempt_of
 from laketier_lance.private import data_path
@@ -91,7 +91,7 @@ class LanceTableState(TableState):
 
     def landed(self, commit_id: str) -> bool:
         def is_it(transaction: Transaction) -> bool:
-            return (transaction.transaction_properties or {}).get(COMMIT_ID) == commit_id
+            return properties_of(transaction).get(COMMIT_ID) == commit_id
 
         return find_commit(self.dataset, is_it, after=self.attempted_at or 0) is not None
 
@@ -139,9 +139,8 @@ class LanceTableState(TableState):
         last = number_in(self.metadata, LAST, self.location)
         if not 0 < last <= self.snapshot_id:
             return None
-        transaction = read_transaction(self.dataset, last)
-        properties = {} if transaction is None else transaction.transaction_properties or {}
-        return last if properties.get(PIPELINE) == pipeline else None
+        published = properties_of(read_transaction(self.dataset, last))
+        return last if published.get(PIPELINE) == pipeline else None
 
     def _oldest_with(self, pipeline: str) -> int | None:
         """The oldest version that is retained, if it has the pipeline's watermark. Of versions that a clean-up left, it

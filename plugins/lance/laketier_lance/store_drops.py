@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from laketier.spi import Conflict, SnapshotNotFound, TableError, TableNotFound
-from laketier_lance.dataset import lance_errors, open_dataset, read_transaction, reason, unreadable
+from laketier_lance.dataset import lance_errors, open_dataset, read_transaction, reading, reason
 from laketier_lance.durable import TRANSACTIONS, VERSIONS, manifest_names
 from laketier_lance.latest import manifest_number
 from laketier_lance.leftovers import has_sign
 from laketier_lance.location import SIGN, WITNESS, local_path
 from laketier_lance.names import DATA
 from laketier_lance.private import data_path
+from laketier_lance.sessions import file_session
 from laketier_lance.table import TABLE_UUID, metadata_of
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ log = logging.getLogger(__name__)
 _REQUESTS = 16
 
 
-def drop_in_store(location: str, storage: Mapping[str, str]) -> None:
+def drop_in_store(location: str, storage: dict[str, str]) -> None:
     """Delete all of a dataset. Driver. Raises `TableError`; asked again, it goes on."""
-    session = _session(location, storage)
+    session = file_session(location, storage)
     try:
         with tempfile.NamedTemporaryFile() as empty:
             session.upload_file(empty.name, SIGN)
@@ -60,20 +61,18 @@ def drop_in_store(location: str, storage: Mapping[str, str]) -> None:
         ) from error
 
 
-def end_drop(location: str, storage: Mapping[str, str]) -> bool:
+def end_drop(location: str, storage: dict[str, str]) -> bool:
     """Whether a drop was cut off here that left no manifest. It is ended then."""
-    try:
-        if not has_sign(location, storage) or _manifests(_session(location, storage)):
+    with reading(location):
+        if not has_sign(location, storage) or _manifests(file_session(location, storage)):
             return False
-    except lance_errors() as error:
-        raise unreadable(location, error) from error
     drop_in_store(location, storage)
     return True
 
 
 @contextmanager
 def witness(
-    location: str, storage: Mapping[str, str], dataset: LanceDataset, staged: Iterable[str] = ()
+    location: str, storage: dict[str, str], dataset: LanceDataset, staged: Iterable[str] = ()
 ) -> Iterator[Sequence[str]]:
     """What a drop takes away that comes before a commit onto ``dataset``, and nobody else does: one of the files that
     were ``staged`` for it; without any, in an object store, an object that is there for as long as the block. Raises
@@ -82,12 +81,9 @@ def witness(
     if some or local_path(location) is not None:
         yield some
         return
-    session, name = _session(location, storage), f"{WITNESS}{uuid4().hex}"
-    try:
-        with tempfile.NamedTemporaryFile() as empty:
-            session.upload_file(empty.name, name)
-    except lance_errors() as error:
-        raise unreadable(location, error) from error
+    session, name = file_session(location, storage), f"{WITNESS}{uuid4().hex}"
+    with reading(location), tempfile.NamedTemporaryFile() as empty:
+        session.upload_file(empty.name, name)
     try:
         # It tells of drops from here on.
         if _table_at(location, storage) != metadata_of(dataset).get(TABLE_UUID):
@@ -100,7 +96,7 @@ def witness(
             log.debug("%s is left in %s: %s", name, location, error)
 
 
-def _table_at(location: str, storage: Mapping[str, str]) -> bytes | None:
+def _table_at(location: str, storage: dict[str, str]) -> bytes | None:
     """The identity that laketier gave the table there. Raises `Conflict` where there is none."""
     try:
         return metadata_of(open_dataset(location, storage)).get(TABLE_UUID)
@@ -109,7 +105,7 @@ def _table_at(location: str, storage: Mapping[str, str]) -> bytes | None:
 
 
 def was_dropped(
-    location: str, storage: Mapping[str, str], dataset: LanceDataset, witnesses: Sequence[str], version: int
+    location: str, storage: dict[str, str], dataset: LanceDataset, witnesses: Sequence[str], version: int
 ) -> bool:
     """Whether the table went away under a commit onto ``version`` of ``dataset``, in an object store: a key can be put
     where there is no table. ``witnesses``: as `witness` gives them. Raises `LaketierError` where that can't be found
@@ -121,17 +117,15 @@ def was_dropped(
         return metadata_of(before).get(TABLE_UUID) != metadata_of(dataset).get(TABLE_UUID)
     except (SnapshotNotFound, TableNotFound):
         # Others may have cleaned that version up. A drop takes the witness, too.
-        session = _session(location, storage)
-        try:
+        session = file_session(location, storage)
+        with reading(location):
             return session.contains(SIGN) or not all(session.contains(name) for name in witnesses)
-        except lance_errors() as error:
-            raise unreadable(location, error) from error
 
 
-def take_back(location: str, storage: Mapping[str, str], version: int, transaction: str) -> None:
+def take_back(location: str, storage: dict[str, str], version: int, transaction: str) -> None:
     """Delete what a commit of ``transaction`` put in the place of a dropped table, and nothing of the table that others
     made there since. Raises `LaketierError`."""
-    session = _session(location, storage)
+    session = file_session(location, storage)
     try:
         committed = read_transaction(open_dataset(location, storage, version), version)
     except (SnapshotNotFound, TableNotFound):
@@ -144,10 +138,10 @@ def take_back(location: str, storage: Mapping[str, str], version: int, transacti
         raise _not_taken_back(location, error) from error
 
 
-def take_back_alterations(location: str, storage: Mapping[str, str], dataset: LanceDataset, after: int) -> None:
+def take_back_alterations(location: str, storage: dict[str, str], dataset: LanceDataset, after: int) -> None:
     """Delete the versions behind ``after`` that alterations of ``dataset`` put in the place of a dropped table, and the
     files of their columns. Raises `LaketierError`."""
-    session = _session(location, storage)
+    session = file_session(location, storage)
     for version in range(after + 1, int(dataset.version) + 1):
         try:
             committed = open_dataset(location, storage, version)
@@ -173,12 +167,6 @@ def _not_taken_back(location: str, error: BaseException) -> TableError:
         why=reason(error),
         fix="Drop the table once more.",
     )
-
-
-def _session(location: str, storage: Mapping[str, str]) -> LanceFileSession:
-    from lance.file import LanceFileSession
-
-    return LanceFileSession(location, dict(storage) or None)
 
 
 def _listed(session: LanceFileSession, folder: str | None = None) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from laketier.spi import CorruptTable, TableDescriptor, TableInfo, TablePath
-from laketier_lance.dataset import lance_errors, read_transaction, unreadable
+from laketier_lance.dataset import read_transaction, reading
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.versions import versions_of
 
@@ -59,10 +59,8 @@ def table_uuid(dataset: LanceDataset, metadata: Mapping[bytes, bytes]) -> str:
     stored = metadata.get(TABLE_UUID)
     if stored is not None:
         return stored.decode()
-    try:
+    with reading(dataset.uri):
         oldest = versions_of(dataset)[0]
-    except lance_errors() as error:
-        raise unreadable(dataset.uri, error) from error
     transaction = read_transaction(dataset, oldest)
     name = f"version {oldest}" if transaction is None else transaction.uuid
     return str(uuid.uuid5(_FOREIGN, name))

@@ -135,7 +135,7 @@ def train(dataset: LanceDataset, column: str, options: Mapping[str, Any], *, cod
     return VectorModel(str(options["metric"]), kind.list_size, str(kind.value_type), _bytes(centroids), **given)
 
 
-def model_of(location: str, storage: Mapping[str, str], segment: str) -> VectorModel:
+def model_of(location: str, storage: dict[str, str], segment: str) -> VectorModel:
     """Read the model of a segment from its files.
 
     Args:
@@ -154,7 +154,7 @@ def model_of(location: str, storage: Mapping[str, str], segment: str) -> VectorM
 
     try:
         index, codes = (
-            LanceFileReader(f"{location}/_indices/{segment}/{name}", storage_options=dict(storage) or None)
+            LanceFileReader(f"{location}/_indices/{segment}/{name}", storage_options=storage)
             for name in ("index.idx", "auxiliary.idx")
         )
         about = _metadata(index)

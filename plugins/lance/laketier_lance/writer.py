@@ -34,6 +34,7 @@ from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import local_folder, local_path, refuse_links
 from laketier_lance.names import DATA
 from laketier_lance.options import LanceOptions
+from laketier_lance.sessions import file_session
 
 if TYPE_CHECKING:
     from lance.file import LanceFileSession, LanceFileWriter
@@ -128,12 +129,10 @@ class LanceWriter(LakeWriter[WriteResult]):
         failpoint("write.mid_file")
 
     def _open_file(self) -> LanceFileWriter:
-        from lance.file import LanceFileSession
-
         options = self._target.options
         if self._session is None:
             refuse_links(self._target.table.location)
-            self._session = LanceFileSession(self._target.table.location, options.storage_options() or None)
+            self._session = file_session(self._target.table.location, options.storage_options())
         name = f"{self._attempt}-{len(self._names):05d}.lance"
         self._names.append(name)
         return self._session.open_writer(
@@ -208,9 +207,7 @@ def delete_files(location: str, options: LanceOptions, paths: Sequence[str]) -> 
         return remove(folder, paths)
     if not paths:
         return set()
-    from lance.file import LanceFileSession
-
-    session = LanceFileSession(location, options.storage_options() or None)
+    session = file_session(location, options.storage_options())
     gone = set()
     for path in paths:
         try:

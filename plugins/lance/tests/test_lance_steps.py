@@ -126,7 +126,7 @@ def test_lance_is_told_how_to_write(make_table: Callable[..., Any], monkeypatch:
     staged = table.stage(numbers(3))
     told = {"schema": NUMBERS, "data_cache_bytes": 12345, "version": "2.2"}
     assert asked == [
-        (table.location, None),
+        (table.location, {}),
         (f"data/{staged.attempt}-00000.lance", told),
         (f"data/{staged.attempt}-00001.lance", told),
     ]
@@ -265,7 +265,7 @@ def test_files_of_a_store_are_deleted_one_by_one(
     store.answers["one"] = KeyError("a mistake of ours")
     with pytest.raises(KeyError):
         delete_files(IN_A_STORE, LanceOptions(), ["one"])
-    assert store.made[-1] == (IN_A_STORE, None)
+    assert store.made[-1] == (IN_A_STORE, {})
 
 
 def test_files_of_a_disk_are_deleted_one_by_one(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_lance_is_told_how_to_commit(table: Any, monkeypatch: pytest.MonkeyPatch
             patch.setattr(lance.LanceDataset, "commit", spy)
             assert ours.publish(state, [], None).snapshot_id == 9
     assert asked == [
-        (1, "Merge", {"storage_options": None, "max_retries": 0}),
+        (1, "Merge", {"storage_options": {}, "max_retries": 0}),
         (1, "Overwrite", {"storage_options": {"a": "b"}, "max_retries": 0}),
     ]
 
@@ -447,7 +447,7 @@ def test_each_staged_file_in_a_store_ends_with_the_mark(monkeypatch: pytest.Monk
     assert sorted(store.asked[1:]) == [(f"data/{ATTEMPT}-00000.lance", 96, 4), (f"data/{ATTEMPT}-00001.lance", 97, 4)]
     store.asked.clear()
     LanceCommitter(IN_A_STORE, LanceOptions(), CommitterInitContext("c"))._check_files([_staged(f"{ATTEMPT}-00000")])
-    assert store.asked[0] == (IN_A_STORE, None)
+    assert store.asked[0] == (IN_A_STORE, {})
     with pytest.raises(OutsideTable, match="no writer of this format"):
         _in_a_store()._check_files([_staged("x")])
     with pytest.raises(StagedFileLost, match="handed over twice"):
@@ -541,7 +541,7 @@ def test_tables_of_a_store_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     store = _Lists(places)
     monkeypatch.setattr("lance.file.LanceFileSession", store)
     assert LanceCatalog("s3://b", LanceOptions()).list_tables() == [TablePath("db", "t")]
-    assert store.asked[0] == ("s3://b", None)
+    assert store.asked[0] == ("s3://b", {})
     assert LanceCatalog("s3://b", LanceOptions(storage=Passthrough({"a": "b"}))).list_tables("none") == []
     assert store.asked[-1] == ("s3://b/none", {"a": "b"})
 
@@ -798,7 +798,7 @@ def test_properties_are_committed_as_lance_is_told(table: Any, monkeypatch: pyte
         return SimpleNamespace(version=9)
 
     monkeypatch.setattr(lance.LanceDataset, "commit", spy)
-    for options, told in ((LanceOptions(), None), (LanceOptions(storage=Passthrough({"a": "b"})), {"a": "b"})):
+    for options, told in ((LanceOptions(), {}), (LanceOptions(storage=Passthrough({"a": "b"})), {"a": "b"})):
         assert properties_module._commit(table.open(), table.info, {"p": "q"}, options)[0] == 9
         version, operation, given = asked.pop()
         assert (version, given) == (2, {"storage_options": told, "max_retries": 0})

@@ -76,7 +76,7 @@ def test_an_idle_pipeline_costs_nothing_while_others_publish(table, monkeypatch)
     for epoch in range(20):
         table.append(epoch, epoch)
     state = table.factory.create_committer(CommitterInitContext(commit_id="c")).open()
-    monkeypatch.setattr(rounds, "_properties", lambda _: pytest.fail("a transaction was read"))
+    monkeypatch.setattr(rounds, "properties_of", lambda _: pytest.fail("a transaction was read"))
     assert state.watermark("idle").token.epoch == 0
 
 
