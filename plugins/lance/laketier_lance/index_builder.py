@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from laketier.spi import (
     LakeIndexBuilder,
     OutsideTable,
     Refused,
-    SerializationError,
     TableChanged,
     TableError,
 )
@@ -28,6 +26,7 @@ from laketier_lance.dataset import lance_errors, open_dataset, reason
 from laketier_lance.index_folders import INDICES, SEGMENT_FILE, SEGMENT_ID
 from laketier_lance.index_record import write_record
 from laketier_lance.index_resources import check_resources, pooled, text_limits, variables
+from laketier_lance.index_results import BuiltSegment, BuiltSettings
 from laketier_lance.index_settings import LANCE_KINDS, TRAINING, has_codebook, is_vector
 from laketier_lance.index_units import deletions, fragment_of, unit_rows
 from laketier_lance.location import local_path, refuse_links
@@ -156,20 +155,18 @@ def _told(spec: IndexSpec, resources: IndexResources, model: VectorModel | None)
     return {key: value for key, value in options.items() if key not in TRAINING} | model.arguments()
 
 
+_DICTIONARIES = {
+    "lindera": "Use base_tokenizer = icu, which needs no files: no package ships a dictionary that this version of "
+    "Lance reads. One of your own goes below LANCE_LANGUAGE_MODEL_HOME on each host.",
+    "jieba": "Put its dictionary below LANCE_LANGUAGE_MODEL_HOME on each host, or use base_tokenizer = icu, which "
+    "needs no files.",
+}
+"""What to do where a tokenizer whose name begins so found no dictionary, which Lance names by a folder alone."""
+
+
 def _dictionary(spec: IndexSpec) -> str:
-    """What to do where a tokenizer found no dictionary, which Lance names by a folder alone. Empty for others."""
-    name = str(spec.options.get("base_tokenizer") or "")
-    if name.startswith("lindera"):
-        return (
-            "Use base_tokenizer = icu, which needs no files: no package ships a dictionary that this version of Lance "
-            "reads. One of your own goes below LANCE_LANGUAGE_MODEL_HOME on each host."
-        )
-    if name.startswith("jieba"):
-        return (
-            "Put its dictionary below LANCE_LANGUAGE_MODEL_HOME on each host, or use base_tokenizer = icu, which "
-            "needs no files."
-        )
-    return ""
+    name = str(spec.options.get("base_tokenizer"))
+    return next((advice for begin, advice in _DICTIONARIES.items() if name.startswith(begin)), "")
 
 
 def built_part(
@@ -186,28 +183,30 @@ def built_part(
     """What a task says of the segment that it left, once that is on the device, with a record beside it. ``deleted``:
     the files of rows that were deleted from its fragments before it was built."""
     _sync(location, segment)
-    kind, details = segment.index_details or ("", b"")
+    told = BuiltSegment.of(segment, deleted.items())
     shown = declared_settings(spec)
     if is_vector(spec.kind):
-        details = _without_hints(details)
-        shown["model"] = "" if model is None else model.digest
+        kind, details = told.details
+        shown = replace(shown, model="" if model is None else model.digest, details=(kind, _without_hints(details)))
+    else:
+        shown = replace(shown, details=told.details)
     built = BuiltIndexPart(
         plan_id=plan_id,
         part=part,
         segment=segment.uuid,
         snapshot_id=snapshot_id,
-        settings=json.dumps({**shown, "lance": [kind, details.hex()]}, sort_keys=True),
+        settings=shown.text(),
         rows=rows,
-        size=sum(file.size_bytes for file in segment.files or ()),
-        payload=_packed(segment, deleted),
+        size=sum(size for _, size in told.files),
+        payload=told.text(),
     )
-    write_record(location, spec.name, built, deleted)
+    write_record(location, spec.name, built)
     return built
 
 
-def declared_settings(spec: IndexSpec) -> dict[str, Any]:
+def declared_settings(spec: IndexSpec) -> BuiltSettings:
     """What of the settings of a part is known before it is built."""
-    return {"kind": spec.kind.value, "column": spec.column, "options": dict(spec.options)}
+    return BuiltSettings(spec.kind.value, spec.column, spec.options)
 
 
 def _without_hints(details: bytes) -> bytes:
@@ -229,44 +228,14 @@ def _sync(location: str, segment: Index) -> None:
         fsync_directory(each)
 
 
-def _packed(segment: Index, deleted: Mapping[int, str]) -> str:
-    kind, details = segment.index_details or ("", b"")
-    return json.dumps(
-        {
-            "fields": list(segment.fields),
-            "fragments": sorted(segment.fragment_ids),
-            "index_version": segment.index_version,
-            "kind": kind,
-            "details": details.hex(),
-            "files": [[file.path, file.size_bytes] for file in segment.files or ()],
-            "deleted": {str(fragment): file for fragment, file in deleted.items()},
-        }
-    )
-
-
-def deleted_before(built: BuiltIndexPart) -> dict[int, str]:
-    """The files of the rows that were deleted from a part's fragments before it was built, by the fragment's id. The
-    part lacks these rows. Raises `SerializationError`."""
-    try:
-        return {int(fragment): str(file) for fragment, file in json.loads(built.payload)["deleted"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SerializationError("a task's result can't be read", why=repr(error)) from error
-
-
 def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int]) -> Index:
     """The segment of a result, for the commit; what it says of itself is checked. ``fragments``: those that it has to
     cover. Raises `OutsideTable` for files that lead elsewhere, or are not those that the task left, `TableChanged` for
     other fragments, and `SerializationError`."""
     from lance.dataset import Index, IndexFile
 
-    try:
-        said = json.loads(built.payload)
-        files = [(str(path), int(size)) for path, size in said["files"]]
-        details = (str(said["kind"]), bytes.fromhex(said["details"]))
-        fields, version = [int(each) for each in said["fields"]], int(said["index_version"])
-        covered = {int(each) for each in said["fragments"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise SerializationError("a task's result can't be read", where=location, why=repr(error)) from error
+    told = BuiltSegment.read(built.payload)
+    covered = set(told.fragments)
     if covered != fragments:
         raise TableChanged(
             f"segment {built.segment!r} is not of the fragments that its part covers; nothing was published",
@@ -275,7 +244,7 @@ def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int
             fix="Build the index again.",
         )
     local = local_path(location)
-    for path, size in files if SEGMENT_ID.fullmatch(built.segment) else [("", 0)]:
+    for path, size in told.files if SEGMENT_ID.fullmatch(built.segment) else (("", 0),):
         at = None if local is None else local / INDICES / built.segment / path
         if not SEGMENT_FILE.fullmatch(path) or (at is not None and (not is_file(at) or at.stat().st_size != size)):
             raise OutsideTable(
@@ -287,10 +256,10 @@ def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int
     return Index(
         uuid=built.segment,
         name=name,
-        fields=fields,
+        fields=list(told.fields),
         dataset_version=built.snapshot_id,
         fragment_ids=fragments,  # type: ignore[arg-type] # a set is accepted, it says
-        index_version=version,
-        files=[IndexFile(path, size) for path, size in files],
-        index_details=details,
+        index_version=told.index_version,
+        files=[IndexFile(path, size) for path, size in told.files],
+        index_details=told.details,
     )

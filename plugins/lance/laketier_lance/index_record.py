@@ -8,26 +8,24 @@ taken over only if all that it says of itself is what a build would do now, and 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any
 
 from laketier.kit import LocalFolder
 from laketier.kit.durable import create_exclusively
-from laketier.spi import BuiltIndexPart, IndexPart, OutsideTable
+from laketier.spi import BuiltIndexPart, DataclassSerializer, LaketierError, OutsideTable, SerializationError
 from laketier_lance.index_folders import INDICES, SEGMENT_FILE, SEGMENT_ID
+from laketier_lance.index_results import BuiltSegment
 from laketier_lance.location import local_path
 
 log = logging.getLogger(__name__)
 
 RECORD = "laketier-part.json"
-_FORM = 1
 _MOST = 64 * 1024**2
 """A part of a million fragments has less to say."""
 
@@ -39,32 +37,28 @@ class PartRecord:
     Attributes:
         built: What its task said of it.
         name: The index.
-        deleted: The file of deleted rows of each of its fragments that had one, by the fragment's id.
         digests: The SHA-256 of each file of the segment.
+        lance: The version of pylance that built it.
     """
 
     built: BuiltIndexPart
     name: str
-    deleted: Mapping[int, str]
     digests: Mapping[str, str]
+    lance: str
 
 
-def write_record(location: str, name: str, built: BuiltIndexPart, deleted: Mapping[int, str]) -> None:
+_RECORDS = DataclassSerializer(PartRecord)
+
+
+def write_record(location: str, name: str, built: BuiltIndexPart) -> None:
     """Write the record of a segment whose files are on the device. Nothing in an object store. Executor."""
     local = local_path(location)
     if local is None:
         return
     folder = f"{INDICES}/{built.segment}"
     digests = {path: _digest(LocalFolder(local), f"{folder}/{path}") for path, _ in _files(built)}
-    said = {
-        "form": _FORM,
-        "lance": version("pylance"),
-        "name": name,
-        "built": asdict(built),
-        "deleted": {str(fragment): file for fragment, file in deleted.items()},
-        "digests": digests,
-    }
-    create_exclusively(local / folder / RECORD, json.dumps(said).encode())
+    record = PartRecord(built, name, digests, version("pylance"))
+    create_exclusively(local / folder / RECORD, _RECORDS.serialize(record))
 
 
 def records(location: str) -> Iterator[PartRecord]:
@@ -79,7 +73,7 @@ def records(location: str) -> Iterator[PartRecord]:
         if len(parts) == 3 and parts[2] == RECORD and SEGMENT_ID.fullmatch(parts[1]):
             try:
                 yield _read(folder, file.path, parts[1])
-            except (OSError, OutsideTable, ValueError, KeyError, TypeError, AttributeError) as error:
+            except (OSError, LaketierError) as error:
                 log.info("%s: %s is no record of a part that can be taken over: %r", location, file.path, error)
 
 
@@ -104,11 +98,11 @@ def taken_over(location: str, record: PartRecord) -> BuiltIndexPart | None:
             _touch(folder, f"{old}/{path}")  # before it has the new name: under that it must not look old
             folder.link(f"{old}/{path}", f"{new}/{path}")
             found = folder.status(f"{new}/{path}")
-            if found is None or found.st_size != size or _digest(folder, f"{new}/{path}") != record.digests[path]:
-                raise ValueError(f"{path} is not the file that the task wrote")
+            if found is None or found.st_size != size or _digest(folder, f"{new}/{path}") != record.digests.get(path):
+                raise OutsideTable(f"{path} is not the file that the task wrote")
         folder.sync_folder(new)
-        write_record(location, record.name, taken, record.deleted)
-    except (OSError, OutsideTable, ValueError, KeyError) as error:
+        write_record(location, record.name, taken)
+    except (OSError, LaketierError) as error:
         log.warning("part %s of index %s is built again: %s", record.built.part.number, record.name, error)
         with suppress(OSError, OutsideTable):
             for file in list(folder.files(new)):
@@ -136,45 +130,24 @@ def _read(folder: LocalFolder, path: str, segment: str) -> PartRecord:
     with open(folder.open(path), "rb") as file:
         data = file.read(_MOST + 1)
     if len(data) > _MOST:
-        raise ValueError(f"it has more than {_MOST} bytes")
-    said = json.loads(data)
-    if (said["form"], said["lance"]) != (_FORM, version("pylance")):
-        raise ValueError(f"it is of form {said['form']!r} and of Lance {said['lance']!r}")
-    told = said["built"]
-    part = told["part"]
-    units = tuple(_typed(unit, str) for unit in part["units"])
-    built = BuiltIndexPart(
-        plan_id=_typed(told["plan_id"], str),
-        part=IndexPart(_typed(part["number"], int), units, _typed(part["rows"], int), _typed(part["bytes"], int)),
-        segment=_typed(told["segment"], str),
-        snapshot_id=_typed(told["snapshot_id"], int),
-        settings=_typed(told["settings"], str),
-        rows=_typed(told["rows"], int),
-        size=_typed(told["size"], int),
-        payload=_typed(told["payload"], str),
-    )
-    if built.segment != segment or built.rows != built.part.rows:
-        raise ValueError("it is of another segment, or of other rows")
-    digests = {_typed(file, str): _typed(digest, str) for file, digest in said["digests"].items()}
-    if {file for file, _ in _files(built)} != set(digests):
-        raise ValueError("its digests are of other files")
-    deleted = {int(fragment): _typed(file, str) for fragment, file in said["deleted"].items()}
-    return PartRecord(built, _typed(said["name"], str), deleted, digests)
+        raise SerializationError(f"it has more than {_MOST} bytes")
+    record = _RECORDS.deserialize(_RECORDS.version, data)
+    if record.lance != version("pylance"):
+        raise SerializationError(f"it is of Lance {record.lance!r}")
+    if record.built.segment != segment or record.built.rows != record.built.part.rows:
+        raise SerializationError("it is of another segment, or of other rows")
+    if {file for file, _ in _files(record.built)} != set(record.digests):
+        raise SerializationError("its digests are of other files")
+    return record
 
 
-def _files(built: BuiltIndexPart) -> list[tuple[str, int]]:
-    """The files of a segment, as its payload names them. Raises `ValueError` for one that is no plain name."""
-    files = [(_typed(path, str), _typed(size, int)) for path, size in json.loads(built.payload)["files"]]
+def _files(built: BuiltIndexPart) -> Sequence[tuple[str, int]]:
+    """The files of a segment, as its result names them. Raises `SerializationError` for one that is no plain name."""
+    files = BuiltSegment.read(built.payload).files
     for path, _ in files:
         if not SEGMENT_FILE.fullmatch(path) or path == RECORD:
-            raise ValueError(f"{path!r} is no file of a segment")
+            raise SerializationError(f"{path!r} is no file of a segment")
     return files
-
-
-def _typed(value: Any, kind: type[Any]) -> Any:
-    if type(value) is not kind:
-        raise TypeError(f"{value!r} is not of type {kind.__name__}")
-    return value
 
 
 def _digest(folder: LocalFolder, path: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from laketier.spi import BuiltIndexPart, IndexMode, IndexPlan
+from laketier.spi import BuiltIndexPart, IndexMode, IndexPlan, SerializationError
 from laketier_lance.index_builder import declared_settings
 from laketier_lance.index_parts import balanced
 from laketier_lance.index_record import PartRecord
+from laketier_lance.index_results import BuiltSegment, BuiltSettings
 from laketier_lance.index_settings import why_whole
 from laketier_lance.index_units import fragment_of
 
@@ -49,19 +49,17 @@ def parts_that_fit(
 
 def _is_alike(plan: IndexPlan, record: PartRecord, deleted: Mapping[int, str], digest: str | None) -> bool:
     try:
-        said = json.loads(record.built.settings)
-        model = said.pop("model", "")
-        said.pop("lance")
-    except (ValueError, KeyError, TypeError, AttributeError):
+        said, told = BuiltSettings.read(record.built.settings), BuiltSegment.read(record.built.payload)
+    except SerializationError:
         return False
-    if json.dumps(said, sort_keys=True) != json.dumps(declared_settings(plan.spec), sort_keys=True):
+    if replace(declared_settings(plan.spec), model=said.model, details=said.details) != said:
         return False
-    if digest is not None and model != digest:
+    if digest is not None and said.model != digest:
         return False
     if plan.mode is IndexMode.MERGE:  # its segments count rows that were deleted since, merged or not
         return True
     fragments = {fragment_of(unit) for unit in record.built.part.units}
-    return dict(record.deleted) == {each: file for each, file in deleted.items() if each in fragments}
+    return dict(told.deleted) == {each: file for each, file in deleted.items() if each in fragments}
 
 
 def _apart(group: Sequence[PartRecord], wanted: int, max_parts: int) -> tuple[PartRecord, ...]:
@@ -73,8 +71,7 @@ def _apart(group: Sequence[PartRecord], wanted: int, max_parts: int) -> tuple[Pa
             taken.append(each)
             units.update(each.built.part.units)
     if len(taken) > max_parts or (len(taken) == max_parts and len(units) < wanted):
-        left = max(0, max_parts - 1)
-        return tuple(taken[:left])
+        return tuple(taken[: max_parts - 1])
     return tuple(taken)
 
 

@@ -110,7 +110,7 @@ def why_whole(spec: IndexSpec) -> str:
             "Lance scales the codes of each segment by the numbers that it holds, takes no scale from outside, and "
             "loses rows without an error where it compares or merges two scales"
         )
-    if is_vector(spec.kind) and has_codebook(spec.kind) and spec.options.get("metric") == "dot":
+    if has_codebook(spec.kind) and spec.options.get("metric") == "dot":
         return (
             "Lance encodes a part of a table otherwise than the whole of it where the metric is dot, and ranks by noise"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,12 +28,13 @@ from laketier.spi import (
 from laketier_lance.dataset import indexes_of, lance_errors, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
-from laketier_lance.index_builder import LanceIndexBuilder, deleted_before, unpacked
+from laketier_lance.index_builder import LanceIndexBuilder, unpacked
 from laketier_lance.index_columns import check_alone, check_column, check_mode, check_text_settings
 from laketier_lance.index_info import covered_by, fragment_rows, index_info, segments_in_order
 from laketier_lance.index_merger import LanceIndexMerger
 from laketier_lance.index_parts import balanced, groups_to_merge
 from laketier_lance.index_record import forget_records, records, taken_over
+from laketier_lance.index_results import BuiltSegment, BuiltSettings
 from laketier_lance.index_resume import parts_that_fit, without
 from laketier_lance.index_settings import (
     LANCE_KINDS,
@@ -93,7 +93,7 @@ class LanceIndexer(LakeIndexer):
         if is_vector(plan.spec.kind) and isinstance(plan.builder, LanceIndexBuilder):
             # All of them say that they have the same, and none is believed.
             found = [model_of(self._location, self._options.storage_options(), each.segment) for each in kept]
-            said = json.loads(kept[0].settings).get("model") if model is None else model.digest
+            said = BuiltSettings.read(kept[0].settings).model if model is None else model.digest
             kept = [each for each, one in zip(kept, found, strict=True) if one.digest == said]
             if not kept:
                 return plan
@@ -289,7 +289,7 @@ class LanceIndexer(LakeIndexer):
         from lance import LanceOperation
 
         now = deletions(dataset)
-        before = {fragment: file for each in built for fragment, file in deleted_before(each).items()}
+        before = {fragment: file for each in built for fragment, file in BuiltSegment.read(each.payload).deleted}
         changed = {fragment for fragment, file in before.items() if now.get(fragment) != file}
         if not changed:
             return set()

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +41,6 @@ from laketier_lance.index_builder import (
     _dictionary,
     _told,
     _without_hints,
-    deleted_before,
     unpacked,
 )
 from laketier_lance.index_columns import _FITS, _advice, check_alone, check_column, check_mode
@@ -49,6 +49,7 @@ from laketier_lance.index_info import covered_by, segments_in_order
 from laketier_lance.index_parts import balanced, groups_to_merge
 from laketier_lance.index_record import RECORD, _files, forget_records, records, taken_over, write_record
 from laketier_lance.index_resources import check_resources, is_merged_within, pooled, text_limits, variables
+from laketier_lance.index_results import BuiltSegment, BuiltSettings
 from laketier_lance.index_resume import parts_that_fit, without
 from laketier_lance.index_settings import (
     LANCE_KINDS,
@@ -494,17 +495,18 @@ def test_what_an_index_covers() -> None:
 
 
 def _built(segment: str = SEGMENT, units: tuple[str, ...] = ("0@a",), rows: int = 2, **more: Any) -> BuiltIndexPart:
-    payload = {
-        "fields": [0],
-        "fragments": [fragment_of(unit) for unit in units if unit[0].isdigit()],
-        "index_version": 1,
-        "kind": "k",
-        "details": "00ff",
-        "files": [["page.lance", 3]],
-        "deleted": {},
-    }
-    settings = {"kind": "btree", "column": "id", "options": {}, "lance": ["k", "00"]} | more.pop("settings", {})
-    payload |= more.pop("payload", {})
+    left = BuiltSegment(
+        fields=(0,),
+        fragments=tuple(fragment_of(unit) for unit in units if unit[0].isdigit()),
+        index_version=1,
+        details=("k", b"\x00\xff"),
+        files=(("page.lance", 3),),
+        deleted=(),
+    )
+    shown = BuiltSettings("btree", "id", {}, details=("k", b"\0"))
+    settings, payload = (
+        json.loads(each.text()) | more.pop(name, {}) for name, each in (("settings", shown), ("payload", left))
+    )
     return BuiltIndexPart(
         plan_id="plan",
         part=IndexPart(0, units, rows),
@@ -548,7 +550,7 @@ def test_a_result_becomes_a_segment(tmp_path: Path) -> None:
 )
 def test_a_result_that_can_not_be_read(tmp_path: Path, payload: Any) -> None:
     _segment(tmp_path)
-    with pytest.raises(SerializationError, match="can't be read"):
+    with pytest.raises(SerializationError):
         unpacked(_built(payload=payload), "x", str(tmp_path), {0})
     for text in ("", "5", "null", "[]", "{}"):
         with pytest.raises(SerializationError):
@@ -595,14 +597,13 @@ def test_a_file_of_another_size_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_rows_that_were_deleted_before() -> None:
-    assert deleted_before(_built(payload={"deleted": {"3": "a", "5": "b"}})) == {3: "a", 5: "b"}
-    for wrong in ({"deleted": None}, {"deleted": []}, {"deleted": {"x": "a"}}):
+def test_what_a_segment_tells_comes_back() -> None:
+    left = BuiltSegment.read(_built(payload={"deleted": [[3, "a"], [5, "b"]]}).payload)
+    assert dict(left.deleted) == {3: "a", 5: "b"}
+    assert BuiltSegment.read(left.text()) == left
+    for wrong in ({"deleted": None}, {"deleted": [["x", "a"]]}, {"deleted": [[3]]}):
         with pytest.raises(SerializationError):
-            deleted_before(_built(payload=wrong))
-    for text in ("", "5", "{}", "null"):
-        with pytest.raises(SerializationError):
-            deleted_before(replace(_built(), payload=text))
+            BuiltSegment.read(_built(payload=wrong).payload)
 
 
 def test_what_lance_is_told_of_a_part() -> None:
@@ -760,9 +761,9 @@ def replace_segments(index: Any) -> Any:
 
 def test_a_record_tells_what_a_task_built(tmp_path: Path) -> None:
     place, built = _segment(tmp_path), _built()
-    write_record(str(tmp_path), "x", built, {3: "gone.arrow"})
+    write_record(str(tmp_path), "x", built)
     (found,) = records(str(tmp_path))
-    assert (found.built, found.name, dict(found.deleted)) == (built, "x", {3: "gone.arrow"})
+    assert (found.built, found.name, found.lance) == (built, "x", version("pylance"))
     assert found.digests == {"page.lance": hashlib.sha256(b"abc").hexdigest()}
     taken = taken_over(str(tmp_path), found)
     assert taken is not None
@@ -778,7 +779,7 @@ def test_a_record_tells_what_a_task_built(tmp_path: Path) -> None:
 def test_a_store_has_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("laketier_lance.index_record.LocalFolder", lambda _: pytest.fail("it is no folder"))
     store, found = "s3://b/t.lance", _record(("0@a",))
-    write_record(store, "x", found.built, {})
+    write_record(store, "x", found.built)
     forget_records(store, [SEGMENT])
     assert list(records(store)) == []
     assert taken_over(store, found) is None
@@ -786,7 +787,7 @@ def test_a_store_has_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_left_of_a_try_may_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = _segment(tmp_path)
-    write_record(str(tmp_path), "x", _built(), {})
+    write_record(str(tmp_path), "x", _built())
     (found,) = records(str(tmp_path))
     (place / "page.lance").write_bytes(b"abx")
 
@@ -817,12 +818,9 @@ def _said(place: Path, **change: Any) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"form": 2},
+        {"form": 1},
         {"lance": "0"},
         {"name": 5},
-        {"deleted": {"x": "a"}},
-        {"deleted": {"1": 5}},
-        {"deleted": []},
         {"digests": {}},
         {"digests": {"page.lance": 5}},
         {"digests": {"page.lance": "x", "more": "y"}},
@@ -835,15 +833,15 @@ def _said(place: Path, **change: Any) -> None:
         {"built__part": None},
         *({f"built__part__{name}": "5"} for name in ("number", "rows", "bytes")),
         {"built__part__units": [5]},
-        {"built__payload": json.dumps({"files": [["../x", 3]]})},
-        {"built__payload": json.dumps({"files": [[RECORD, 3]]})},
-        {"built__payload": json.dumps({"files": [["page.lance", "3"]]})},
+        {"built__payload": _built(payload={"files": [["../x", 3]]}).payload, "digests": {"../x": "x"}},
+        {"built__payload": _built(payload={"files": [[RECORD, 3]]}).payload, "digests": {RECORD: "x"}},
+        {"built__payload": _built(payload={"files": [["page.lance", "3"]]}).payload},
     ],
     ids=str,
 )
 def test_a_record_of_something_else_is_left_out(tmp_path: Path, change: dict[str, Any]) -> None:
     place = _segment(tmp_path)
-    write_record(str(tmp_path), "x", _built(), {})
+    write_record(str(tmp_path), "x", _built())
     assert len(list(records(str(tmp_path)))) == 1
     _said(place, **change)
     assert list(records(str(tmp_path))) == []
@@ -851,7 +849,7 @@ def test_a_record_of_something_else_is_left_out(tmp_path: Path, change: dict[str
 
 def test_records_elsewhere_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = _segment(tmp_path)
-    write_record(str(tmp_path), "x", _built(), {})
+    write_record(str(tmp_path), "x", _built())
     text = (place / RECORD).read_bytes()
     for other in (f"{SEGMENT}/staging/{RECORD}", f"other/{RECORD}", RECORD, f"{SEGMENT}/other.json"):
         (tmp_path / INDICES / other).parent.mkdir(exist_ok=True)
@@ -866,7 +864,7 @@ def test_records_elsewhere_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_link_that_took_the_place_of_a_segment_is_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, elsewhere = tmp_path / "table", tmp_path / "elsewhere"
     place = _segment(table)
-    write_record(str(table), "x", _built(), {})
+    write_record(str(table), "x", _built())
     listed = list(LocalFolder(table).files(INDICES))
     place.rename(elsewhere)
     place.symlink_to(elsewhere)
@@ -878,7 +876,7 @@ def test_a_link_that_took_the_place_of_a_segment_is_no_record(tmp_path: Path, mo
 @pytest.mark.parametrize("harm", ["gone", "longer", "other", "no digest", "link"])
 def test_a_part_whose_files_changed_is_not_taken_over(tmp_path: Path, harm: str) -> None:
     place = _segment(tmp_path)
-    write_record(str(tmp_path), "x", _built(), {})
+    write_record(str(tmp_path), "x", _built())
     (found,) = records(str(tmp_path))
     file = place / "page.lance"
     if harm == "gone":
@@ -895,9 +893,9 @@ def test_a_part_whose_files_changed_is_not_taken_over(tmp_path: Path, harm: str)
 
 
 def test_files_of_a_segment_have_plain_names() -> None:
-    assert _files(_built()) == [("page.lance", 3)]
+    assert list(_files(_built())) == [("page.lance", 3)]
     for name in ("../x", "", "a/b", ".x", RECORD):
-        with pytest.raises(ValueError, match="is no file of a segment"):
+        with pytest.raises(SerializationError, match="is no file of a segment"):
             _files(_built(payload={"files": [[name, 1]]}))
 
 
@@ -915,8 +913,9 @@ def _plan(spec: IndexSpec = IDS, mode: IndexMode = IndexMode.CREATE, *parts: tup
 def _record(
     units: tuple[str, ...], segment: str = SEGMENT, name: str = "x", deleted: Any = None, **settings: Any
 ) -> Any:
-    built = _built(segment, units, rows=len(units), settings=settings)
-    return SimpleNamespace(built=built, name=name, deleted=deleted or {})
+    payload = {"deleted": list((deleted or {}).items())}
+    built = _built(segment, units, rows=len(units), settings=settings, payload=payload)
+    return SimpleNamespace(built=built, name=name)
 
 
 def _fitting(plan: IndexPlan, *found: Any, deleted: Any = None, digest: str | None = None, most: int = 9) -> list[str]:

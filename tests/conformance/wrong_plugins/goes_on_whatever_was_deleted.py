@@ -13,6 +13,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_record import PartRecord, records
+from laketier_lance.index_results import BuiltSegment
 from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_builds.py::test_a_build_goes_on_after_a_change[brought-back]"
@@ -23,7 +24,8 @@ class Indexer(LanceIndexer):
     def resume(self, plan: spi.IndexPlan, max_parts: int) -> spi.IndexPlan:
         def as_they_are(location: str) -> Iterator[PartRecord]:
             for each in records(location):
-                yield replace(each, deleted={})
+                none = replace(BuiltSegment.read(each.built.payload), deleted=()).text()
+                yield replace(each, built=replace(each.built, payload=none))
 
         with patch("laketier_lance.indexer.records", as_they_are):
             return super().resume(plan, max_parts)
