@@ -10,34 +10,42 @@ from pathlib import Path
 
 from laketier.spi.errors import ConfigError, StorageError
 
+_RIGHTS = "Give user {user} write access to the table's folder"
+_FOR_NOW = {
+    errno.EACCES: _RIGHTS,
+    # Of `link`, too, on a file system that has none.
+    errno.EPERM: f"{_RIGHTS}, on a file system that has hard links",
+    errno.EROFS: "Mount it for writing",
+}
+
 
 @contextmanager
 def access(doing: str, *, where: Path | str) -> Iterator[None]:
-    """Turn refusals that a user can correct (permissions, a file in a folder's place, no hard links) into
-    `ConfigError`. A read-only mount is a `StorageError`: a disk that failed is mounted so by the system itself, and
-    writes go on once it is mended. All other errors pass."""
+    """Turn refusals that a user can correct into errors that say how. `ConfigError`: a file in a folder's place, or a
+    file system without hard links. `StorageError`: missing rights, and a read-only mount, as the system itself mounts a
+    disk that failed. Both come and go beneath a table that was fine, and writes go on once they are mended. All other
+    errors pass."""
     try:
         yield
-    except (PermissionError, NotADirectoryError) as error:
-        raise _refused(doing, error, where=where) from error
+    except NotADirectoryError as error:
+        raise _unfit(doing, error, where=where) from error
     except OSError as error:
-        if error.errno == errno.EROFS:
+        if error.errno in (errno.ENOTSUP, errno.ENOSYS):
+            raise _unfit(doing, error, where=where) from error
+        if error.errno in _FOR_NOW:
             raise StorageError(
                 f"{doing} was refused by the file system",
                 where=str(error.filename or where),
                 why=str(error.strerror or error),
-                fix="Mount it for writing, or set lake.warehouse to another place.",
+                fix=_FOR_NOW[error.errno].format(user=os.geteuid()) + ", or set lake.warehouse to another place.",
             ) from error
-        if error.errno in (errno.ENOTSUP, errno.ENOSYS):
-            raise _refused(doing, error, where=where) from error
         raise
 
 
-def _refused(doing: str, error: OSError, *, where: Path | str) -> ConfigError:
+def _unfit(doing: str, error: OSError, *, where: Path | str) -> ConfigError:
     return ConfigError(
         f"{doing} was refused by the file system",
         where=str(error.filename or where),
         why=str(error.strerror or error),
-        fix=f"Give user {os.geteuid()} write access to the table's folder, or set lake.warehouse to another one; its "
-        "file system must have hard links.",
+        fix="Set lake.warehouse to another place: it must be a folder, whose file system has hard links.",
     )

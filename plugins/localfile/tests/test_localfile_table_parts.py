@@ -602,22 +602,27 @@ def test_a_lost_table_file_without_rollups(make_table: Callable[..., Any]) -> No
 # -- staging -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_nothing_may_be_staged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("number", "again", "fix"),
+    [
+        (errno.EACCES, True, "write access"),  # somebody changed the rights, and puts them right
+        (errno.EPERM, True, "hard links"),
+        (errno.EROFS, True, "Mount it for writing"),  # so the system leaves a disk that failed
+        (errno.ENOTDIR, False, "must be a folder"),
+        (errno.ENOTSUP, False, "hard links"),
+    ],
+)
+def test_a_folder_that_nothing_may_be_staged_in_is_tried_again_where_that_may_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, again: bool, fix: str
+) -> None:
     here = staging.LocalStaging(tmp_path)
     (tmp_path / "__in_progress").mkdir()
 
     def refused(*_: Any, **__: Any) -> int:
-        raise PermissionError(13, "Permission denied")
+        raise OSError(number, "refused")
 
     monkeypatch.setattr(staging.os, "open", refused)
-    with pytest.raises(ConfigError, match="staging a file was refused by the file system"):
-        here.create(staged_path(PART))
-
-    def mounted_to_read(*_: Any, **__: Any) -> int:
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(staging.os, "open", mounted_to_read)
-    with pytest.raises(StorageError, match="Mount it for writing"):  # which is tried again: a disk that failed ends so
+    with pytest.raises(StorageError if again else ConfigError, match="staging a file was refused.*" + fix):
         here.create(staged_path(PART))
 
 
