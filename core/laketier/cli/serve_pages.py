@@ -64,7 +64,7 @@ def shown(
     with StateStore.open(described.state, service=described.name) as own:
         registry = new_registry()
         store.metrics = (*store.metrics, WorkerMetrics(registry))
-        look = SharedLook(own)
+        look = SharedLook(own, writer=store)
         registry.register(TableCollector(look, described.lease, described.metrics_tables))
         if page is not None:
             page.start(ServicePages(look, registry, dead_letter_config_of, page.address.token).app())
@@ -93,7 +93,9 @@ def exported(described: Service, store: MeasuredStore, worker: str) -> Iterator[
     with (
         StateStore.open(described.state, service=described.name) as own,
         # The last export must have the last rounds, so no look is old enough to be shared.
-        exporting(TableCollector(SharedLook(own, 0), described.lease, described.metrics_tables), worker) as metrics,
+        exporting(
+            TableCollector(SharedLook(own, 0, writer=store), described.lease, described.metrics_tables), worker
+        ) as metrics,
     ):
         store.metrics = store.metrics if metrics is None else (*store.metrics, metrics)
         yield

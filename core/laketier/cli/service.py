@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from laketier.config.service import load_service
 from laketier.spi import ConfigError, TableNotFound
 
 if TYPE_CHECKING:
-    from laketier.service.state import RegisteredTable, StateStore, TableStatus
+    from laketier.service.state import RegisteredTable, StateStore, TableStatus, WorkerSeen
 
 app = typer.Typer(name="service", help="Show and control the tables of a service.")
 
@@ -68,6 +68,7 @@ def status(
     json: Json = False,
 ) -> None:
     """Show each table: state, lag, age, last round, last failure and next attempt."""
+    lease = load_service(file).lease
     with opened_store(file) as store:
         if json:
             # sqlalchemy, which the state needs, is an extra.
@@ -77,11 +78,11 @@ def status(
             return
         out = console()
         if not watch:
-            out.print(_status_table(store.snapshot()))
+            out.print(_shown_now(store, lease))
             return
         with Live(console=out, auto_refresh=False) as live:
             while True:
-                live.update(_status_table(store.snapshot()), refresh=True)
+                live.update(_shown_now(store, lease), refresh=True)
                 time.sleep(1)
 
 
@@ -181,8 +182,25 @@ def _tell(
         say(f"nothing to do: no table of {pattern!r} waits to be {done}")
 
 
-def _status_table(statuses: tuple[TableStatus, ...]) -> Table:
-    shown = Table(caption=_summary(statuses), caption_justify="left")
+def _shown_now(store: StateStore, lease: float) -> Table:
+    statuses = store.snapshot()
+    return _status_table(statuses, f"{_summary(statuses)}{_unserved(store.workers(), store.now(), lease)}")
+
+
+def _unserved(workers: Sequence[WorkerSeen], now: int, lease: float) -> str:
+    """Whom to look for where nobody tiers the tables: a worker whose state database takes no writes can't say so
+    there, and one that died says nothing."""
+    if any(each.is_heard_of(now, lease) for each in workers):
+        return ""
+    last = max((each for each in workers), key=lambda each: each.heartbeat_at, default=None)
+    if last is None:
+        return "\nNo worker has served them yet"
+    how = "was heard of" if last.stopping_at is None else "ended; it was heard of"
+    return f"\nNo worker serves them. The last one, {last.worker.id}, {how} at {_moment(last.heartbeat_at)}"
+
+
+def _status_table(statuses: tuple[TableStatus, ...], caption: str) -> Table:
+    shown = Table(caption=caption, caption_justify="left")
     for column in (
         "table",
         "state",

@@ -15,6 +15,7 @@ from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
 from laketier.maintenance.table_policies import policies_of_table, with_those_of_the_table
 from laketier.registry import Lake, open_lake
 from laketier.rounds.configured_indexes import refuse_key
+from laketier.service.outage import Outage
 from laketier.service.state import IndexFigures, StateError, StateStore, UpkeepLease, Worker
 from laketier.service.state.upkeep_records import LONGEST_LOOK_SECONDS
 from laketier.service.tables import ServiceTables
@@ -55,6 +56,7 @@ class IndexKeeper:
     _differ: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _outage: Outage = field(default_factory=lambda: Outage(log, "indexes wait for the state database"))
 
     def run_until(self, stopping: threading.Event) -> None:
         """Look after tables until ``stopping`` is set; a build that is under way ends with the part that it builds."""
@@ -63,8 +65,9 @@ class IndexKeeper:
             try:
                 while not stopping.is_set() and self.keep_one() is not None:
                     pass
+                self._outage.back()
             except StateError as error:
-                log.warning("the state database did not answer: %s", error)
+                self._outage.away(error)
 
     def keep_one(self) -> str | None:
         """Look after the indexes of a table that is due. Returns its name, None when none is due. Raises

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from laketier.kit import failpoint
 from laketier.service.failpoints import FINISHED
+from laketier.service.outage import Outage
 from laketier.service.state import Failure, Lease, StateError, StateStore, StateUnavailable, Success, Worker
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class WorkerLeases:
         self._untold: dict[_Key, _Ended] = {}
         self._lock = threading.Lock()
         self._telling = threading.Lock()
+        self._outage = Outage(log, "a heartbeat could not be stored")
 
     def __len__(self) -> int:
         with self._lock:
@@ -216,11 +218,12 @@ class WorkerLeases:
         try:
             renewed = self._store.heartbeat(self._worker, list(leases.values()), self._lease_seconds)
         except StateError as error:
-            log.warning("a heartbeat could not be stored: %s", error)
+            self._outage.away(error)
         except Exception:
             # Without heartbeats a worker that works looks dead, and its tables go from hand to hand.
             log.exception("a heartbeat failed with an unexpected error")
         else:
+            self._outage.back()
             with self._lock:
                 self._lost |= (leases.keys() - {_key(each) for each in renewed}) & self._leases.keys()
             try:

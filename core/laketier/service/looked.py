@@ -26,11 +26,12 @@ class Looked:
 @dataclass
 class SharedLook:
     """Safe in threads: who comes while another asks waits for that answer, be it an error. ``seconds``: how old it may
-    be. ``clock``: seconds that only grow."""
+    be. ``clock``: seconds that only grow. ``writer``: the store of the worker in this process."""
 
     store: StateStore
     seconds: float = SECONDS
     clock: Callable[[], float] = time.monotonic
+    writer: StateStore | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _last: Looked | StateError | None = None
     _at: float = 0.0
@@ -39,6 +40,11 @@ class SharedLook:
     def service(self) -> str:
         """The service's name."""
         return self.store.service
+
+    @property
+    def refuses(self) -> StateError | None:
+        """Why the state database took no write of this process's worker last."""
+        return None if self.writer is None else self.writer.refuses
 
     def now(self) -> Looked:
         """Raises `StateError`."""
@@ -57,7 +63,10 @@ class SharedLook:
             return self._last
 
     def alive(self) -> None:
-        """Raise `StateError` when the state database does not answer. Asks for no tables."""
+        """Raise `StateError` when the state database does not answer, or takes no writes of the worker. Asks for no
+        tables."""
+        if self.refuses is not None:
+            raise self.refuses
         with self._lock:
             last = self._last if self.clock() - self._at < self.seconds else None
         if isinstance(last, StateError):

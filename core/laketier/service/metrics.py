@@ -106,7 +106,7 @@ SERVICE_METRICS = (
 TABLES = ("laketier_service_tables", "Tables in each state.")
 STATE = ("laketier_table_state", "1 for the state that the table is in.")
 WORKERS = ("laketier_workers", "Workers of the service that gave a sign within a lease's time.")
-DATABASE_UP = ("laketier_state_database_up", "1 when the state database answered, else 0; then no table is shown.")
+DATABASE_UP = ("laketier_state_database_up", "1 when the state database answers and takes writes, else 0.")
 ROUNDS = ("laketier_worker_rounds_total", "Rounds that this worker ended, by how.")
 ENDINGS = ("tiered", "force-completed", "failed", "stopped")
 """The values of the label ``ending``."""
@@ -149,7 +149,7 @@ class TableCollector(Collector):
             yield from cache_families()
             yield from file_families()
             return
-        up.add_metric([service], 1)
+        up.add_metric([service], int(self._look.refuses is None))
         yield up
         yield from cache_families()
         yield from file_families()

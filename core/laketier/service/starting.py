@@ -13,7 +13,7 @@ from laketier.registry import OpenSource, open_log_source
 from laketier.rounds.configured import configured_tables, excludes_all, rule_problems, unmatched
 from laketier.service.listing import Listed, list_all
 from laketier.service.schedule import State
-from laketier.service.state import StateError, StateStore, StateUnavailable
+from laketier.service.state import StateError, StateStore, StateUnavailable, may_pass
 from laketier.spi import (
     ConfigError,
     FeatureNotSupported,
@@ -34,7 +34,7 @@ _NO_ENTRY = ("password authentication failed", "does not exist", "no pg_hba.conf
 def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
     """The sources, open, if nothing is wrong with the state, the sources' options and the rules. Asks no source for its
     tables: that may take long. Raises one `ConfigError` for all that is wrong, and `StateUnavailable` where nothing is,
-    and a server does not answer that has the state: it may come back, and a file's folder does not."""
+    and the state may come back: its server does not answer, or its file's disk is full. A file's folder does not."""
     sources: dict[str, OpenSource] = {}
     problems = list(_state_problems(service, origin))
     try:
@@ -52,8 +52,10 @@ def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
 
 
 def _may_come_back(problem: LaketierError, state: str) -> bool:
-    if not isinstance(problem, StateUnavailable) or state.startswith("sqlite"):
+    if not isinstance(problem, StateUnavailable):
         return False
+    if state.startswith("sqlite"):
+        return may_pass(problem)
     why = problem.why or ""
     return "FATAL" not in why or not any(said in why for said in _NO_ENTRY)
 

@@ -21,6 +21,7 @@ from laketier.service.failpoints import LEASED, PLANNED
 from laketier.service.index_keeper import IndexKeeper
 from laketier.service.leases import WorkerLeases
 from laketier.service.open_files import OpenFileKeeper
+from laketier.service.outage import Outage
 from laketier.service.rounds import LeasedRound
 from laketier.service.state import Failure, Lease, StateError, StateStore, Success, Worker
 from laketier.service.tables import ServiceTables
@@ -96,6 +97,7 @@ class TieringWorker:
         self._big = threading.Semaphore(_BIG_JOBS)
         self._planned: SimpleQueue[LeasedRound] = SimpleQueue()
         self._threads = Threads()
+        self._outage = Outage(log, "no table is taken, as the state database did not answer")
         self._discovery: threading.Thread | None = None
         self._prune_at = 0.0
 
@@ -146,8 +148,9 @@ class TieringWorker:
                 self._discover_when_due()
                 self._prune_when_due()
                 busy = self.work_once()
+                self._outage.back()
             except StateError as error:
-                log.warning("the state database did not answer: %s", error)
+                self._outage.away(error)
                 busy = False
             try:
                 # Also beside tables that are always busy, as they fail or are due all the time; not each time, then.
@@ -158,7 +161,7 @@ class TieringWorker:
                         self.interrupted = False
                         return
             except StateError as error:
-                log.warning("the state database did not answer: %s", error)
+                self._outage.away(error)
             if busy:
                 continue
             self._stopping.wait(self.settings.idle_seconds)

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import sqlite3
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 import typer
 
 from laketier.cli.app import exit_code
@@ -380,6 +382,32 @@ def test_a_key_that_is_there_twice_is_refused(described: Described) -> None:
     file.write_text("name: a\nstate: sqlite:///a.db\nstate: sqlite:///b.db\n")
     with pytest.raises(ConfigError, match=r"twice\.yaml:3:1: .*'state' is given twice, first in line 2"):
         serve(file, engine="local", until_idle=True, http=None, http_token_file=None, log_format="text")
+
+
+@pytest.mark.parametrize("trouble", ["full", "held by another"])
+def test_a_state_in_a_file_that_takes_no_writes_for_now_is_for_later(
+    described: Described, trouble: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is wrong with the service's file, and a supervisor tries again once there is space."""
+    monkeypatch.setattr("laketier.service.state.database._BUSY_SECONDS", 0.01)
+
+    def fill(connection: sqlite3.Connection, _: object) -> None:
+        connection.execute("PRAGMA max_page_count = 2")
+
+    other = sqlite3.connect(described.folder / "state.db", isolation_level=None)
+    if trouble == "full":
+        sqlalchemy.event.listen(sqlalchemy.Engine, "connect", fill)
+    else:
+        other.execute("BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(typer.Exit) as caught:
+            described.serve()
+    finally:
+        other.close()
+        if trouble == "full":
+            sqlalchemy.event.remove(sqlalchemy.Engine, "connect", fill)
+    assert caught.value.exit_code == TRY_LATER
+    assert ("Free space" if trouble == "full" else "locked") in capsys.readouterr().err
 
 
 def test_a_state_whose_server_is_away_is_for_later(described: Described, capsys: pytest.CaptureFixture[str]) -> None:

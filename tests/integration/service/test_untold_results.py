@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from laketier.service.leases import WorkerLeases
+from laketier.service.looked import SharedLook
+from laketier.service.metrics import TableCollector
 from laketier.service.schedule import State
 from laketier.service.state import (
     Failure,
@@ -39,13 +41,13 @@ def some_leases(store: StateStore, count: int) -> WorkerLeases:
 
 
 @pytest.fixture
-def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], sqlite3.Connection]]:
+def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., sqlite3.Connection]]:
     """Locks the database that ``store`` has, as a backup or a stopped process does."""
     monkeypatch.setattr("laketier.service.state.database._BUSY_SECONDS", 0.01)
     connection = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
 
-    def lock() -> sqlite3.Connection:
-        connection.execute("BEGIN EXCLUSIVE")
+    def lock(how: str = "EXCLUSIVE") -> sqlite3.Connection:
+        connection.execute(f"BEGIN {how}")
         return connection
 
     yield lock
@@ -59,7 +61,7 @@ def store(locked: object, tmp_path: Path) -> Iterator[StateStore]:
 
 
 def test_what_rounds_brought_while_the_database_was_locked_is_stored_once(
-    store: StateStore, locked: Callable[[], sqlite3.Connection]
+    store: StateStore, locked: Callable[..., sqlite3.Connection]
 ) -> None:
     leases = some_leases(store, 3)
     one, two, three = leases.take(9)
@@ -84,7 +86,7 @@ def test_what_rounds_brought_while_the_database_was_locked_is_stored_once(
     assert [len(store.rounds(table.id)) for table in (first, second, third)] == [1, 1, 1]
 
 
-def test_a_heartbeat_tells_what_waited(store: StateStore, locked: Callable[[], sqlite3.Connection]) -> None:
+def test_a_heartbeat_tells_what_waited(store: StateStore, locked: Callable[..., sqlite3.Connection]) -> None:
     leases = some_leases(store, 1)
     (lease,) = leases.take(9)
     lock = locked()
@@ -96,8 +98,36 @@ def test_a_heartbeat_tells_what_waited(store: StateStore, locked: Callable[[], s
     assert (leases.untold, store.snapshot()[0].table.rows_total) == (0, 7)
 
 
+def test_a_database_that_takes_no_writes_is_shown_as_such_though_it_can_be_read(
+    store: StateStore, locked: Callable[..., sqlite3.Connection], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a full disk, where workers wait, nothing showed but a log that a line was added to twice a second."""
+    leases = some_leases(store, 1)
+    with StateStore.open(f"sqlite:///{tmp_path}/state.db") as readers:
+        look = SharedLook(readers, 0, writer=store)
+
+        def up() -> float:
+            (family,) = [f for f in TableCollector(look, 120).collect() if f.name == "laketier_state_database_up"]
+            return family.samples[0].value
+
+        look.alive()
+        assert up() == 1
+        other = locked("IMMEDIATE")
+        for _ in range(5):
+            leases.beat()
+        assert len([line for line in caplog.messages if "a heartbeat could not be stored" in line]) == 1
+        assert look.now().statuses
+        with pytest.raises(StateUnavailable, match="locked"):
+            look.alive()
+        assert up() == 0
+        other.execute("ROLLBACK")
+        leases.beat()
+        look.alive()
+        assert up() == 1
+
+
 def test_a_result_that_no_database_can_hold_keeps_neither_others_nor_the_heartbeats(
-    store: StateStore, locked: Callable[[], sqlite3.Connection]
+    store: StateStore, locked: Callable[..., sqlite3.Connection]
 ) -> None:
     leases = some_leases(store, 2)
     one, two = leases.take(9)

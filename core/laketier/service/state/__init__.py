@@ -26,6 +26,7 @@ whose watermark has seen the higher fence, refuses its commit. No clock has a pa
 When `finish` raises `StateUnavailable`, whether it was stored is unknown: call it again with the same results.
 """
 
+from laketier.service.state.database import may_pass
 from laketier.service.state.errors import LeaseLost, StateError, StateUnavailable
 from laketier.service.state.records import (
     Death,
@@ -64,4 +65,5 @@ __all__ = [
     "UpkeepLease",
     "Worker",
     "WorkerSeen",
+    "may_pass",
 ]

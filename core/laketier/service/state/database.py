@@ -33,6 +33,8 @@ class Database:
         """Connects to nothing yet. Raises `ConfigError` for a URL that is none of ours."""
         self.shown, parsed = _parse(url)
         self._password = parsed.password
+        self.refuses: StateUnavailable | None = None
+        """Why the last transaction that was to change things could not; None if it could. Others may still read."""
         self._engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
 
     @property
@@ -44,8 +46,13 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction that changes things. SQLite's takes the write lock at its start: one that read first and wrote
         then would fail at once when another wrote in between, without the patience of the busy timeout."""
-        with self._told(), self._engine.connect() as connection, connection.begin():
-            yield connection
+        try:
+            with self._told(), self._engine.connect() as connection, connection.begin():
+                yield connection
+        except StateUnavailable as error:
+            self.refuses = error
+            raise
+        self.refuses = None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -96,6 +103,8 @@ class Database:
                 fix = "Check that the file is a state database of laketier's, and whole; or name another one."
             return StateError("the state database refused", where=self.shown, why=why, fix=fix)
         fix = "Check that the file's folder exists, can be written and has space."
+        if _code(error) == sqlite3.SQLITE_FULL:
+            fix = "Free space in its folder. Workers that run go on by themselves then; no row is lost."
         if not self.is_sqlite:
             fix = "Check that the server runs and that the URL is right; the call may then be made again."
             if _NO_HOST in why:  # no fault of the file for sure: names of containers come and go with their servers
@@ -129,8 +138,19 @@ def _is_of_the_way(error: Exception) -> bool:
 
 def _is_of_sql(error: OperationalError) -> bool:
     """Whether SQLite refuses a statement as tables and columns are other ones: that is no trouble with the file."""
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF == sqlite3.SQLITE_ERROR
+    return _code(error) == sqlite3.SQLITE_ERROR
+
+
+def may_pass(error: StateUnavailable) -> bool:
+    """Whether a file holds no state for a moment: its disk is full or fails, or a backup or another process holds it.
+    Nobody need correct the URL, or the file's folder."""
+    return _code(error.__cause__) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY)
+
+
+def _code(error: BaseException | None) -> int | None:
+    """SQLite's number of an error, without what it adds for details."""
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
 
 
 def _parse(url: str) -> tuple[str, URL]:

@@ -12,6 +12,7 @@ from laketier.service.schedule import Backoff
 from laketier.service.state import commands, history, leasing, upkeep
 from laketier.service.state.database import Database
 from laketier.service.state.endings import Result
+from laketier.service.state.errors import StateUnavailable
 from laketier.service.state.migrate import migrate
 from laketier.service.state.records import (
     Failure,
@@ -91,6 +92,12 @@ class StateStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def refuses(self) -> StateUnavailable | None:
+        """Why the database took no write of this store last; None if it did. It may answer readers all the same: its
+        disk is full, or it is locked, or has become a replica."""
+        return self._database.refuses
 
     def now(self) -> int:
         """What time it is, in ms since the epoch: what all times of the store are compared with."""
