@@ -33,6 +33,7 @@ class Table:
     failures: int = 0
     paused: bool = False
     by_hand: bool = False
+    back: bool = False
     leased_at: int = 0
     deaths: int = 0
     suspect: bool = False
@@ -176,9 +177,9 @@ class Model:
             table.paused = False
             return True
         by_hand = table.state is State.DROPPED and table.by_hand
-        if table.state not in (State.PAUSED, State.STOPPED) and not by_hand:
+        if table.state not in (State.PAUSED, State.STOPPED) and not by_hand and not table.back:
             return False
-        table.paused = table.by_hand = False
+        table.paused = table.by_hand = table.back = False
         table.failures, table.deaths, table.suspect, table.due_at = 0, 0, False, now
         self.become(number, State.SCHEDULED)
         return True
@@ -217,8 +218,10 @@ class Model:
             table_id, priority, freshness = wanted[name]
             same = [number for number in rows if self.tables[number].table_id == table_id]
             if same and self.tables[same[0]].state is State.RECREATED:
+                self.tables[same[0]].back = True
                 continue
             for number in rows:
+                self.tables[number].back = False
                 if self.tables[number].table_id != table_id:
                     self.drop(number, now, "recreated", State.RECREATED, by_hand=False)
             if not same:

@@ -36,7 +36,7 @@ def check_history(read: SourceRange | None, log: TableLog, *, where: str) -> Non
         fix="Nothing was read. Give the table a new target, which begins with what the source holds now; or drop this "
         "one, and it is made anew. If the source shall be what it was, restore a newer backup of it. If it was "
         "compacted until lately, compaction may just have taken the last record that was read: let it be compacted "
-        "again, run `laketier service resume`, and take compaction out again after a round that read new records.",
+        "again, run `laketier service retier`, and take compaction out again after a round that read new records.",
     )
 
 

@@ -168,8 +168,13 @@ class TableCollector(Collector):
 
 
 def one_per_name(statuses: Sequence[TableStatus]) -> list[TableStatus]:
-    """A recreated table is two registrations of one name; a series may be there only once, so it is the newest's."""
-    return list({each.table.name: each for each in sorted(statuses, key=lambda each: each.table.id)}.values())
+    """A recreated table is two registrations of one name; a series may be there only once, so it is the newest's,
+    or that of the older one that was taken up again."""
+
+    def order(status: TableStatus) -> tuple[bool, int]:
+        return status.table.state is not State.RECREATED, status.table.id
+
+    return list({each.table.name: each for each in sorted(statuses, key=order)}.values())
 
 
 def with_series(statuses: Sequence[TableStatus], most: int) -> Sequence[TableStatus]:

@@ -66,8 +66,10 @@ class LeasedRound:
             raise StorageError(
                 "the lease is for another table of that name",
                 where=self.key,
-                why="the source's table was recreated, and not all workers have seen that yet",
-                fix="Nothing: the sources are being listed again.",
+                why="the source's table was recreated, and not all workers have seen that yet; or its source has the "
+                "former one again",
+                fix="Nothing, if it was made anew just now: the sources are being listed again. If this error stays, "
+                f"run `laketier service resume FILE {self.key}`: it goes on with the table that the source has now.",
             )
         self._require_same_target(table)
         settings = table.round_settings(fence=self.lease.fence)

@@ -71,7 +71,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.STOPPED: frozenset({State.SCHEDULED}) | _ANY_TIME,
     # To FAILED: it is back, and its log can't be opened.
     State.DROPPED: frozenset({State.SCHEDULED, State.FAILED, State.PAUSED, State.STOPPED, State.RECREATED}),
-    State.RECREATED: frozenset(),
+    # Its source has it again, and a person says so.
+    State.RECREATED: frozenset({State.SCHEDULED}),
 }
 """The states that may follow each state. The only place that says so."""
 

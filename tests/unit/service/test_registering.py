@@ -87,9 +87,9 @@ def test_a_recreated_table_is_another_one(store: StateStore) -> None:
 def test_a_worker_with_an_older_list_does_not_end_the_table_that_was_made_anew(store: StateStore) -> None:
     for table_id in "12":
         store.register([table("t", table_id=table_id)])
-    before = [status.table for status in store.snapshot()]
+    _, newer = (status.table for status in store.snapshot())
     assert store.register([table("t", table_id="1")]) == RegistrationResult()
-    assert [status.table for status in store.snapshot()] == before
+    assert [status.table for status in store.snapshot()][1] == newer
     assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["2"]
 
 
@@ -112,6 +112,30 @@ def test_no_recreated_table_can_be_resumed(store: StateStore) -> None:
     store.drop("s.t")
     assert store.resume("s.t") == ("s.t",)
     assert [status.table.state for status in store.snapshot()] == [State.RECREATED, State.SCHEDULED]
+
+
+def test_a_table_that_its_source_has_again_goes_on_when_a_person_says_so(store: StateStore) -> None:
+    """The file named another cluster for an hour. Then no command helped: the way out was to delete the database."""
+    store.register([table("t")])
+    store.finish(store.acquire(A, 1, 30)[0], Success(epoch=7, offsets="{}"))
+    store.register([table("t", table_id="2")])
+    with pytest.raises(IllegalTransition, match="its source listed another table of that name last"):
+        store.resume("s.t")
+    store.register([table("t")])
+    old, new = (status.table for status in store.snapshot())
+    assert (old.state, new.state) == (State.RECREATED, State.NEW)
+    assert "the source has this table again: its id is '1' once more" in old.error
+    assert "`laketier service resume FILE s.t`" in old.error
+    store.register([table("t", table_id="2")])  # a worker with a newer list: it was an older one that said so
+    assert next(status.table.error for status in store.snapshot()) == (
+        "the source's table was recreated: its id was '1' and is '2' now"
+    )
+    store.register([table("t")])
+    assert store.resume("s.t") == ("s.t",)
+    assert store.register([table("t")]).recreated == ("s.t",)
+    old, new = (status.table for status in store.snapshot())
+    assert (old.state, old.epoch, old.error, new.state) == (State.SCHEDULED, 7, None, State.RECREATED)
+    assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["1"]
 
 
 def test_another_target_stops_the_table(store: StateStore) -> None:

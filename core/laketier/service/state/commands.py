@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 
 from laketier.service.schedule import IllegalTransition, State, move
 from laketier.service.state.records import LeaseEnd, RegisteredTable
+from laketier.service.state.registering import is_back
 from laketier.service.state.rows import NOT_IN_QUEUE, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES
 from laketier.spi import TableNotFound
@@ -81,7 +82,15 @@ def resume(table: RegisteredTable, now: int) -> Mapping[str, Any] | None:
             why="it is tried again by itself",
             fix="Run `laketier service retier`, and it is tried now.",
         )
-    if table.state not in (State.PAUSED, State.STOPPED, State.DROPPED):
+    if table.state is State.RECREATED and not is_back(table):
+        raise IllegalTransition(
+            "a table that was recreated can't be resumed",
+            where=table.name,
+            why="its source listed another table of that name last",
+            fix="Nothing, if that is the right one: it is a table of its own in `laketier service status`. If not, "
+            "set the source right, and resume it once a worker has listed its tables.",
+        )
+    if table.state not in (State.PAUSED, State.STOPPED, State.DROPPED, State.RECREATED):
         raise IllegalTransition(f"a table that is {table.state} can't be resumed", where=table.name)
     if table.state is State.DROPPED and not table.dropped_by_hand:
         raise IllegalTransition("a table that the source or the file lacks can't be resumed", where=table.name)

@@ -24,6 +24,27 @@ _WITHOUT_LOG = (State.FAILED, State.STOPPED)
 _GONE = "it is no longer in the source, or the service's file no longer names it"
 
 
+IS_BACK = "the source has this table again: "
+"""The begin of the error of a recreated table that the source listed last; a resume looks for it."""
+_TAKE_UP = (
+    "If the source was another one for a while, and is the former one now, run `laketier service resume FILE {name}`: "
+    "it goes on where the lake table ends"
+)
+
+
+def is_back(table: RegisteredTable) -> bool:
+    """Whether a table that was recreated is the one that its source listed last."""
+    return table.state is State.RECREATED and (table.error or "").startswith(IS_BACK)
+
+
+def _is_back_now(row: RegisteredTable) -> str:
+    return f"{IS_BACK}its id is {row.table_id!r} once more. {_TAKE_UP.format(name=row.name)}"
+
+
+def _made_again(row: RegisteredTable, wanted: Registration) -> str:
+    return f"the source's table was recreated: its id was {row.table_id!r} and is {wanted.table_id!r} now"
+
+
 def end_running(connection: Connection, table: RegisteredTable, ending: LeaseEnd, now: int, why: str) -> None:
     """Note the end of the lease that a table loses as it leaves TIERING by another hand than its worker's."""
     if table.state is State.TIERING:
@@ -66,19 +87,27 @@ class Registrar:
         rows = [self._identified(wanted, row) if not row.table_id else row for row in rows]
         same = [row for row in rows if row.table_id == wanted.table_id]
         if same and same[0].state is State.RECREATED:
-            # A worker whose list is older than another's. Ids do not come back: to believe it would end the newer table
-            # for good, as a recreated one is never taken up again.
+            # A worker whose list is older than another's, as a rule. Or the source was another one for a while: behind
+            # a wrong address, below a mount that was away, restored from a backup. Nothing tells which; a person does.
+            self._tell(
+                same[0], f"{IS_BACK}its id is {wanted.table_id!r} once more. {_TAKE_UP.format(name=same[0].name)}"
+            )
             return
         for row in rows:
+            if row.table_id != wanted.table_id and is_back(row):
+                self._tell(row, _made_again(row, wanted))
             if row.table_id != wanted.table_id and row.state is not State.RECREATED:
-                why = f"the source's table was recreated: its id was {row.table_id!r} and is {wanted.table_id!r} now"
-                self._set(row, move(row.name, row.state, State.RECREATED), why, LeaseEnd.RECREATED)
+                self._set(row, move(row.name, row.state, State.RECREATED), _made_again(row, wanted), LeaseEnd.RECREATED)
                 self._did["recreated"].append(row.name)
         if not same:
             # The target may be the same one, whose watermark holds the fence of the older registration.
             self._new.append((wanted, max(row.fence for row in rows)))
         else:
             self._update(wanted, same[0])
+
+    def _tell(self, row: RegisteredTable, why: str) -> None:
+        if row.error != why:
+            change(self._connection, [(row, {"error": why})])
 
     def _note_unopened(self, wanted: Registration, rows: Sequence[RegisteredTable]) -> None:
         """What is known of a table stays as it is; the rounds of one that was opened before say what is wrong. One that
