@@ -71,7 +71,7 @@ def test_a_folder_of_something_else_is_no_place_for_a_table(table: Any) -> None:
 def test_a_warehouse_that_is_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "w").write_text("x")
     storage = LocalFilePlugin().create_storage(LakeStorageConfig(str(tmp_path / "w")))
-    with pytest.raises(ConfigError, match=r"refused by the file system.*Give user"):
+    with pytest.raises(ConfigError, match=r"refused by the file system.*another place: it must be a folder"):
         storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(SCHEMA))
 
 

@@ -165,10 +165,10 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
         raise PermissionError(13, "Permission denied", "here")
 
     monkeypatch.setattr(local_store.os, "listdir", fails)
-    with pytest.raises(spi.ConfigError, match=r"(?i)permission denied"):
+    with pytest.raises(spi.StorageError, match=r"(?i)permission denied"):
         Lake(tmp_path)
     (tmp_path / "db" / "t").mkdir(parents=True)
-    with pytest.raises(spi.ConfigError, match=r"(?i)permission denied"):
+    with pytest.raises(spi.StorageError, match=r"(?i)permission denied"):
         Lake(tmp_path)
 
 

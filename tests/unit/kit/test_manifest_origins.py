@@ -109,7 +109,7 @@ def test_a_table_that_somebody_makes_of_the_files_first(tmp_path: Path, monkeypa
         raise PermissionError(13, "Permission denied", store.root)
 
     monkeypatch.setattr(LocalStore, "make", refused)
-    with pytest.raises(spi.ConfigError, match="creating the table was refused"):
+    with pytest.raises(spi.StorageError, match="creating the table was refused"):
         catalog.create_of(PATH, spi.TableDescriptor(SCHEMA), [THEIRS], origin=ADOPTED, last_look=theirs)
 
 
