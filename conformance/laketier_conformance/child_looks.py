@@ -30,6 +30,8 @@ def tell(lake: Lake, request: dict[str, Any]) -> dict[str, Any]:
     match request["what"]:
         case "driver":
             return {"told": _told_to_drivers(table, request["commit"])}
+        case "opened":
+            return {"told": _opened(table)}
         case "state":
             mark = lake.storage.state(table.info).watermark("p")
             return {"told": None if mark is None else mark.token.epoch}
@@ -69,6 +71,17 @@ def _told_to_drivers(table: Table, commit: str) -> dict[str, Any]:
             "landed": state.landed(commit),
             "landed of nobody": state.landed("nobody's"),
         }
+    finally:
+        committer.close()
+
+
+def _opened(table: Table) -> list[int | None]:
+    """The snapshot that a committer opens the table at, and the epoch of the watermark that it has there."""
+    committer = table.committer()
+    try:
+        state = committer.open()
+        mark = state.watermark("p")
+        return [state.snapshot_id, None if mark is None else mark.token.epoch]
     finally:
         committer.close()
 

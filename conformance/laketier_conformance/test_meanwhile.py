@@ -19,9 +19,9 @@ from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
 from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
-from laketier_conformance.lake import Lake
+from laketier_conformance.lake import Lake, Table
 from laketier_conformance.operations import APPENDS, BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
-from laketier_conformance.outside import local_folder
+from laketier_conformance.outside import is_on_disk, local_folder
 from laketier_conformance.seen import Seen
 
 RIVALS = 900_000
@@ -33,23 +33,25 @@ _REFUSED = {"alter": "SchemaChanged", "collect": "Collected"}
 
 
 class _Rival:
-    """Publishes epoch after epoch of a pipeline of its own, a row in each, when it is told to come."""
+    """Publishes epoch after epoch of a pipeline, a row in each, when it is told to come."""
 
-    def __init__(self, lake: Lake, children: Callable[[int], list[Child]]) -> None:
-        self._lake, self._children = lake, children
+    def __init__(
+        self, lake: Lake, children: Callable[[int], list[Child]], pipeline: str = "rival", first: int = 0
+    ) -> None:
+        self._lake, self._children, self._pipeline = lake, children, pipeline
         self._there: Child | None = None
-        self._next = self._kept = 0
+        self._next, self._kept = first, 0
         self.came: int | None = None
         """The row of the last epoch that it published; None where it did not come."""
 
     def come(self) -> None:
         (self._there,) = self._children(1)
         row = [RIVALS + self._next]
-        self._there.begin(self._lake, "round", table=NAME, pipeline="rival", epoch=self._next, tasks=[row])
+        self._there.begin(self._lake, "round", table=NAME, pipeline=self._pipeline, epoch=self._next, tasks=[row])
         patience = STILL_SECONDS if self._kept < 2 else LITTLE_STILL_SECONDS
         self._kept += not self._there.answers_or_waits(patience)
 
-    def leave(self, told: str, operation: Operation) -> None:
+    def leave(self, told: str, operation: Operation | None = None) -> None:
         """Wait for it. It may be refused, where it waited for a lock and came last."""
         self.came = None
         if self._there is None:
@@ -57,7 +59,7 @@ class _Rival:
         answer = self._there.answer()
         self._there.stop()
         self._there = None
-        if answer.get("refused", "") == _REFUSED.get(operation.name):
+        if operation is not None and answer.get("refused", "") == _REFUSED.get(operation.name):
             return
         expect(answer.get("outcome"), "PUBLISHED", f"{told}: the outcome of that round, which ended with {answer}")
         self.came = RIVALS + self._next
@@ -109,20 +111,60 @@ def test_a_round_comes_meanwhile(
             but=SYNCS,
             meanwhile=rival.come,
         )
-    if local_folder(lake.table(BESIDE).info.location) is None:
+    place = lake.table(BESIDE).info.location
+    is_opened = operation.name == "append" and is_on_disk(place)
+    if local_folder(place) is None:
         unproven("rounds that come before looks", "the table is in no local folder")
-        return
+    else:
+        with looks() as looked:
+            whole = ask(lambda _: "nothing came upon it", looked.ask)
+            each = firsts_and_lasts(whole.steps)
+            most, draw = some
+            for at in spread(len(each), -(-most // (3 if is_opened else 2)), draw):
+                ask(
+                    lambda run: looked.told(run, "another pipeline's round came before"),
+                    looked.ask,
+                    at=each[at],
+                    meanwhile=rival.come,
+                )
+    if is_opened:
+        _is_of_one_moment(lake, looks, children, draw=some[1])
+
+
+_OPENED = 2
+"""So many of the looks by which a table is opened another driver comes before."""
+
+
+def _is_of_one_moment(
+    lake: Lake,
+    looks: Callable[[], AbstractContextManager[Looks]],
+    children: Callable[[int], list[Child]],
+    draw: int,
+) -> None:
+    """Another driver of a pipeline publishes its next epoch while the table is opened. Whoever takes the watermark of
+    before and the snapshot of after decides by the one, and his commit passes by the other: the rows come twice."""
+    asked = {"do": "tell", "table": NAME, "what": "opened"}
+    table = lake.table(NAME)
+    rival = _Rival(lake, children, "p", _epoch(table) + 1)
     with looks() as looked:
-        whole = ask(lambda _: "nothing came upon it", looked.ask)
-        each = firsts_and_lasts(whole.steps)
-        most, draw = some
-        for at in spread(len(each), -(-most // 2), draw):
-            ask(
-                lambda run: looked.told(run, "another pipeline's round came before"),
-                looked.ask,
-                at=each[at],
-                meanwhile=rival.come,
+        looked.ask(**asked)  # what is done the first time only
+        # To load a table takes the same looks as to open it, and comes before that.
+        lasts = sorted({look: at for at, look in enumerate(looked.ask(**asked).steps)}.values())
+        for at in spread(len(lasts), _OPENED, draw):
+            old = _epoch(table)
+            run = looked.ask(at=lasts[at], meanwhile=rival.come, **asked)
+            told = looked.told(run, "another driver's round of the same pipeline came before")
+            rival.leave(told)
+            found, new = (run.answer or {}).get("told"), lake.table(NAME).info.snapshot_id
+            assert rival.came is None or found != [new, old], (
+                f"{told}: the table was opened at the snapshot of that round, with the watermark of before it: its "
+                "rows would come twice"
             )
+
+
+def _epoch(table: Table) -> int:
+    mark = table.watermark()
+    return -1 if mark is None else mark.token.epoch
 
 
 def _is_right(asked: Asked, answer: dict[str, Any] | None, rival: _Rival, told: str) -> None:

@@ -474,6 +474,10 @@ def test_a_column_with_the_path_of_a_field(lake: Lake) -> None:
     compare(table, everything, [*leaves, Leaf("a.b", Op.IS_NULL), Leaf("a.b", Op.NOT_NULL)])
     alone = table.read(columns=("a.b", "id")).sort_by("id")["a.b"].to_pylist()
     expect(alone, [value for values in column for value in values], "the column with the path of a field, read alone")
+    other = everything.select(["id", "a.b", "a"])  # who keeps both by their path keeps the last one
+    table = lake.create(other.schema, "db.before")
+    table.publish_arrow(other.to_batches()[:1], token(0))
+    compare(table, other.slice(0, 2), [Leaf("a.b", Op.EQ, 2), Leaf("a.b", Op.EQ, 501)])
 
 
 def test_a_thousand_columns(lake: Lake) -> None:

@@ -96,9 +96,25 @@ def test_filters_on_partitions(lake: Lake, name: str) -> None:
     if name in SPELLED:
         _told_as_spelled(table)
     compare(table, kept, _predicates("key", [row["key"] for row in kept.to_pylist() if row["key"] is not None]))
+    if name == "instant":
+        _an_hour_that_comes_twice(lake)
     if lake.declares(Feature.ORPHAN_COLLECTION):
         found = list(lake.storage.maintenance(table.info).findings())
         expect(found, [], f"the findings of a table with partitions of {kind}, which laketier alone wrote")
+
+
+def _an_hour_that_comes_twice(lake: Lake) -> None:
+    """Where the clock of a zone is put back, it shows two moments alike. To Python they are the same, also as keys of a
+    dictionary, so one task that keeps its partitions by them puts both into one."""
+    moments = [datetime(2026, 11, 1, hour, 30, tzinfo=UTC) for hour in (5, 6, 7)]
+    schema = pa.schema([("id", pa.int64()), ("key", pa.timestamp("us", "America/New_York"))])
+    try:
+        table = lake.create(schema, "db.zoned", partition_by=(PartitionField("key"),))
+    except UnsupportedType:
+        return
+    rows = pa.record_batch([pa.array([0, 1, 2]), pa.array(moments, schema.field("key").type)], schema=schema)
+    table.publish_arrow([rows], token(0))
+    compare(table, pa.Table.from_batches([rows]), [Leaf("key", Op.EQ, moment) for moment in moments])
 
 
 def _told_as_spelled(table: Table) -> None:
@@ -242,6 +258,28 @@ def test_values_of_one_task_stay_apart(lake: Lake) -> None:
     except LaketierError as error:
         pytest.fail(f"{doing}: found {told(error)}")
     expect(dict(zip(*table.read().sort_by("id").to_pydict().values(), strict=True)), taken, f"rows when {doing}")
+    _many_combinations(lake)
+
+
+_KEYS = [f"k{number:02}" for number in range(33)]
+
+
+def _many_combinations(lake: Lake) -> None:
+    """Four values of each of 33 columns have 2**66 combinations. Who numbers those of a batch in 64 bits, or fewer,
+    takes two for one whose first columns alone differ."""
+    schema = pa.schema([("id", pa.int64()), *((key, pa.int64()) for key in _KEYS)])
+    try:
+        table = lake.create(schema, "db.combined", partition_by=tuple(map(PartitionField, _KEYS)))
+    except UnsupportedType:
+        return
+    keys = [[number] * len(_KEYS) for number in range(4)] + [[1, *[0] * (len(_KEYS) - 1)]]
+    rows = pa.Table.from_pylist(
+        [{"id": number, **dict(zip(_KEYS, values, strict=True))} for number, values in enumerate(keys)], schema
+    )
+    table.publish_arrow(rows.to_batches(), token(0))
+    doing = f"one task writes {len(keys)} partitions of {len(_KEYS)} columns"
+    expect(table.read().sort_by("id").to_pylist(), rows.to_pylist(), f"rows when {doing}")
+    compare(table, rows, [Leaf(_KEYS[0], Op.EQ, 0), Leaf(_KEYS[0], Op.EQ, 1)])
 
 
 def test_filters_on_several_partition_columns(lake: Lake) -> None:
