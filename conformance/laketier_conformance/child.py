@@ -22,6 +22,7 @@ from laketier.maintenance.orphans import collect_orphans
 from laketier.registry import installed_formats, load_format
 from laketier.spi import (
     Conflict,
+    Decision,
     LaketierError,
     NotBegun,
     Refused,
@@ -118,10 +119,12 @@ def _run_round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str
     factory = table.factory
     name = token(request["epoch"], pipeline=request["pipeline"], fence=request.get("fence", 0))
     tiering = TieringRound(factory, token=name, mode=mode, policy=QUICK)
-    tiering.begin()
+    is_there = tiering.begin() is Decision.DONE
+    # Of an epoch that is there an engine runs no task, and none syncs a folder that it has in common with commits.
+    tasks = [] if is_there and request.get("as_engines") else request["tasks"]
     results = [
         unpack(factory.write_result_serializer, table.stage(ids, index, factory, mode))
-        for index, ids in enumerate(request["tasks"])
+        for index, ids in enumerate(tasks)
     ]
     if request.get("wait"):
         say(answers, {"ready": True})

@@ -25,6 +25,7 @@ from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Opened, Table
+from laketier_conformance.outside import opened_in_a_bucket
 from laketier_conformance.stored import Stored
 from laketier_conformance.stores.found import Store, running, why_none
 from laketier_conformance.verdict import EFFECTS, INTERPOSED, PLACES, STRIDES, UNPROVEN, UNSEEN
@@ -237,7 +238,7 @@ def in_store(
 
     def opened() -> Stored:
         if not support_of(plugin.features, Feature.OBJECT_STORES).full:
-            found = request.getfixturevalue("lake").open("s3://laketier-conformance/warehouse")
+            found = opened_in_a_bucket(request.getfixturevalue("lake"))
             pytest.fail(f"object-stores is declared unsupported, and a warehouse on s3:// is opened: {found}")
         endpoint = pytestconfig.getoption("lake_s3_endpoint")
         if (reason := why_none(endpoint)) is not None:

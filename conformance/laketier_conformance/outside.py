@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from laketier.spi import ConfigError, Feature, FeatureNotSupported, LakeStorage
 from laketier_conformance import apart
 from laketier_conformance.lake import Lake, Table, ids_of, token
 
@@ -108,6 +109,17 @@ def is_behind_a_server(location: str) -> bool:
     """Whether a location is a URL of a server, or a name that a server knows, below which nobody makes a folder: no
     absolute path and no `file:` URI."""
     return not os.path.isabs(location) and urlsplit(location).scheme != "file"
+
+
+def opened_in_a_bucket(lake: Lake) -> LakeStorage:
+    """A warehouse in a bucket that is not there. Raises `FeatureNotSupported` also for a format behind a server without
+    such warehouses: it may take the URL for one of the many that are none of its server's."""
+    try:
+        return lake.open("s3://laketier-conformance/warehouse")
+    except ConfigError as error:
+        if lake.declares(Feature.OBJECT_STORES) or not is_behind_a_server(lake.location):
+            raise
+        raise FeatureNotSupported(Feature.OBJECT_STORES.value, reason="it is none of the server's URLs") from error
 
 
 def sibling(folder: Path, table: str, name: str) -> Path | None:

@@ -42,6 +42,7 @@ from laketier_conformance import foreign, others_read
 from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, tick, token
+from laketier_conformance.outside import opened_in_a_bucket
 
 LINES_SECONDS = 120
 """A tool that waits for a network that is not there may wait for ever."""
@@ -131,7 +132,7 @@ def test_files_are_replaced(lake: Lake) -> None:
 def test_object_stores(lake: Lake) -> None:
     """Opening touches storage as little as it can, so no store is needed to see whether such a warehouse is taken."""
     try:
-        opened, advice = lake.open("s3://laketier-conformance/warehouse"), None
+        opened, advice = opened_in_a_bucket(lake), None
     except ConfigError as error:  # it may ask for a catalog or a key
         opened, advice = None, error.fix
     assert isinstance(opened, LakeStorage) or advice, "what is missing needs advice"

@@ -59,8 +59,11 @@ def test_a_database(run_suite: RunSuite) -> None:
 def test_a_warehouse_that_a_server_knows_by_a_name(run_suite: RunSuite) -> None:
     """It is no folder, so nothing is asked of folders; and what the server says of an account is said well enough."""
     name, module = "tables-by-name", "tables_by_name"
-    tests = ["test_places.py", "test_options.py", CRASHED[-1]]
+    in_a_bucket = ["test_capabilities.py::test_object_stores", "test_object_stores.py::test_rounds"]
+    tests = ["test_places.py", "test_options.py", CRASHED[-1], *in_a_bucket]
     run = run_suite(name, tests, offers={name: module}, harnesses={name: f"{module}:Harness"})
+    # The guide has it refuse whatever is none of its names by `ConfigError`, and a bucket is none.
+    assert {run.outcome(test) for test in in_a_bucket} == {"refused"}, run.output
     failed = {test: result for test, result in run.report["results"].items() if result["outcome"] == "failed"}
     assert not failed, run.output
     not_shown = run.report["unproven"]

@@ -20,7 +20,8 @@ def fsync_file(path: str | os.PathLike[str]) -> None:
 
 def fsync_published(path: str | os.PathLike[str]) -> None:
     """Flush a small file that others may rely on already. Where that fails, its bytes are written again before the next
-    try: after an error the kernel takes them for written, and another sync alone would find nothing to do."""
+    try: after an error the kernel takes them for written, and another sync alone would find nothing to do. Its name is
+    flushed by `fsync_directory` of its folder."""
     try:
         fsync_file(path)
     except FileNotFoundError:
