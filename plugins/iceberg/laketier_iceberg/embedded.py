@@ -13,7 +13,8 @@ from pyiceberg.io import load_file_io
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Identifier
-from sqlalchemy import event
+from sqlalchemy import Dialect, Engine, event
+from sqlalchemy.sql.compiler import Compiled
 
 from laketier_iceberg.stored import has_namespace, metadata_file
 
@@ -27,9 +28,17 @@ class EmbeddedCatalog(SqlCatalog):
 
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties)
-        event.listen(self.engine, "connect", _sync_the_end)
-        self.engine.dispose()  # the connection that was made before has no listener
         self._parsed: OrderedDict[Identifier, tuple[Any, TableMetadata]] = OrderedDict()
+
+    @property
+    def engine(self) -> Engine:
+        """What asks the database. pyiceberg makes it, and asks it at once."""
+        return self._engine
+
+    @engine.setter
+    def engine(self, made: Engine) -> None:
+        event.listen(made, "connect", _sync_the_end)
+        self._engine = made.execution_options(compiled_cache=_COMPILED)
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """The table as it is now. Raises what `SqlCatalog.load_table` does."""
@@ -52,6 +61,25 @@ class EmbeddedCatalog(SqlCatalog):
     def namespace_exists(self, identifier: str | Identifier) -> bool:
         """As `SqlCatalog.namespace_exists`, which makes two questions anew each time. A new table asks three times."""
         return has_namespace(self, self.namespace_to_string(self.identifier_to_tuple(identifier), NoSuchNamespaceError))
+
+
+class _Compiled(dict[Any, Compiled]):
+    """SQLAlchemy's statements as text for SQLite. An engine keeps its own, as each has a dialect of its own; those of
+    embedded catalogs are alike, and to compile what a first round asks takes longer than to ask it. pyiceberg asks the
+    same few questions of each warehouse, so this does not grow."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(_of_any_engine(key), default)
+
+    def __setitem__(self, key: Any, compiled: Compiled) -> None:
+        super().__setitem__(_of_any_engine(key), compiled)
+
+
+_COMPILED = _Compiled()
+
+
+def _of_any_engine(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(type(part) if isinstance(part, Dialect) else part for part in key)
 
 
 def _sync_the_end(connection: Any, _: object) -> None:

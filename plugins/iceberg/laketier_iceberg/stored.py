@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.catalog.sql import SqlCatalog
-    from sqlalchemy import Select
+    from sqlalchemy import TextClause
 
 DAMAGE = (ValueError, EOFError, zlib.error, RecursionError)
 """What reading a metadata file raises, beside `OSError`, that is cut short, or is not what its name says."""
@@ -47,17 +47,14 @@ def metadata_file(catalog: Catalog, name: tuple[str, ...]) -> str | None:
 
 
 @functools.cache
-def _of_one_table() -> Select[str | None]:
-    """The question for a table's metadata file. A round asks it several times, and to make it takes longer than to
-    ask it, as does a session of SQLAlchemy's."""
-    from pyiceberg.catalog.sql import IcebergTables
-    from sqlalchemy import bindparam, select
+def _of_one_table() -> TextClause:
+    """The question for a table's metadata file. A round asks it several times. It is text, as are the others below:
+    a process that asks once would take longer to put it together of columns than to ask it."""
+    from sqlalchemy import text
 
-    columns = IcebergTables.__table__.c
-    return select(columns.metadata_location).where(
-        columns.catalog_name == bindparam("catalog"),
-        columns.table_namespace == bindparam("namespace"),
-        columns.table_name == bindparam("table"),
+    return text(
+        "SELECT metadata_location FROM iceberg_tables"
+        " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :table"
     )
 
 
@@ -70,20 +67,19 @@ def has_namespace(catalog: SqlCatalog, namespace: str) -> bool:
 
 
 @functools.cache
-def _of_a_namespace() -> tuple[Select[int], Select[int]]:
+def _of_a_namespace() -> tuple[TextClause, TextClause]:
     """The questions for what is in a namespace, and for its own properties."""
-    from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables
-    from sqlalchemy import Integer, bindparam, literal_column, select
+    from sqlalchemy import text
 
-    tables, own = IcebergTables.__table__.c, IcebergNamespaceProperties.__table__.c
-    (in_tables, in_own) = (
-        select(literal_column("1", Integer))
-        .where(
-            catalog == bindparam("catalog"),
-            (namespace == bindparam("namespace")) | namespace.like(bindparam("below"), escape="!"),
+    in_tables, in_own = (
+        text(
+            f"SELECT 1 FROM {table} WHERE catalog_name = :catalog"
+            f" AND ({column} = :namespace OR {column} LIKE :below ESCAPE '!') LIMIT 1"
         )
-        .limit(1)
-        for catalog, namespace in ((tables.catalog_name, tables.table_namespace), (own.catalog_name, own.namespace))
+        for table, column in (
+            ("iceberg_tables", "table_namespace"),
+            ("iceberg_namespace_properties", "namespace"),
+        )
     )
     return in_tables, in_own
 

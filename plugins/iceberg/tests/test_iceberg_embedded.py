@@ -8,12 +8,15 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.serializers import FromByteStream
+from sqlalchemy import Dialect
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from laketier.registry import configure, open_lake
 from laketier.spi import ConfigError, CorruptTable, LaketierError, ScanRequest, StorageError, TableDescriptor, TablePath
@@ -186,4 +189,59 @@ def test_a_namespace_is_there_where_pyiceberg_says_so(tmp_path: Path) -> None:
     assert found == [name for name in asked if SqlCatalog.namespace_exists(catalog, name)]
     with pytest.raises(NoSuchNamespaceError):
         catalog.namespace_exists(())
+    catalog.close()
+
+
+def _made(warehouse: Path) -> EmbeddedCatalog:
+    warehouse.mkdir()
+    return EmbeddedCatalog("laketier", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=str(warehouse))
+
+
+def _life(catalog: EmbeddedCatalog) -> list[int]:
+    """What a first round asks a catalog for."""
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    warehouse = catalog.properties["warehouse"]
+    table.append(pa.table({"id": [len(warehouse)]}))
+    return catalog.load_table("db.t").scan().to_arrow()["id"].to_pylist()
+
+
+def test_the_catalogs_of_a_process_compile_each_statement_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a service does that has tables in many warehouses. Each is answered from its own."""
+    first = _made(tmp_path / "a")
+    assert _life(first) == [len(str(tmp_path / "a"))]
+    compiled: list[object] = []
+    real = SQLCompiler.__init__
+
+    def counted(self: SQLCompiler, dialect: Dialect, statement: object, *rest: Any, **named: Any) -> None:
+        compiled.append(statement)
+        real(self, dialect, statement, *rest, **named)
+
+    monkeypatch.setattr(SQLCompiler, "__init__", counted)
+    second = _made(tmp_path / "another")
+    assert _life(second) == [len(str(tmp_path / "another"))]
+    monkeypatch.undo()
+    # What SQLAlchemy inserts of its own objects has a cache of its own, and a warehouse is made once.
+    texts = [str(each) for each in compiled if each is not None]
+    assert [text for text in texts if "INSERT INTO iceberg_namespace_properties" not in text] == []
+    assert first.load_table("db.t").metadata.table_uuid != second.load_table("db.t").metadata.table_uuid
+    first.close()
+    second.close()
+
+
+def test_each_connection_to_a_catalog_syncs_the_end_of_its_transactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that make the catalog's tables, too: a power cut would bring their journal back."""
+    connections: list[sqlite3.Connection] = []
+    real = sqlite3.connect
+
+    def kept(*of: Any, **named: Any) -> sqlite3.Connection:
+        connections.append(real(*of, **named))
+        return connections[-1]
+
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", kept)
+    catalog = _made(tmp_path / "a")
+    assert connections
+    assert {each.execute("PRAGMA synchronous").fetchone() for each in connections} == {(3,)}
     catalog.close()
