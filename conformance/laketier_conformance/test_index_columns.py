@@ -168,7 +168,7 @@ def test_an_index_has_a_name_of_its_own(table: Table) -> None:
 def test_settings_of_an_index_that_do_not_fit(lake: Lake, harness: Harness) -> None:
     """A setting of another type, or beyond what a kind can be told, is refused when the index is planned; or the index
     is built with it. A task that finds out has cost a job."""
-    points = _pointed(lake, harness, 30)
+    points = _pointed(lake, harness, 40)
     indexer = points.texts.indexer
     kinds = {kind.value: kind for kind in IndexKind}
     for name, given in {**harness.vector_options, "inverted": dict(harness.text_options)}.items():
@@ -201,7 +201,7 @@ def _told(points: Pointed, spec: IndexSpec) -> dict[str, Any]:
 
 
 _ODD_TYPES: tuple[Any, ...] = ("two", 2, 1.5, [1])
-_ODD_NUMBERS = (-1, 0, 3, 31, 1 << 40)
+_ODD_NUMBERS = (-1, 0, 3, 6, 31, 1 << 40)
 
 
 def _pointed(lake: Lake, harness: Harness, rows: int) -> Pointed:

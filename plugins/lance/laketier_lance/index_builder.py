@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from laketier.kit.durable import fsync_directory, fsync_file
-from laketier.kit.looks import below, is_file
+from laketier.kit.looks import is_file
 from laketier.spi import (
     UNLIMITED,
     BuiltIndexPart,
@@ -182,8 +181,8 @@ def built_part(
 ) -> BuiltIndexPart:
     """What a task says of the segment that it left, once that is on the device, with a record beside it. ``deleted``:
     the files of rows that were deleted from its fragments before it was built."""
-    _sync(location, segment)
     told = BuiltSegment.of(segment, deleted.items())
+    _sync(location, segment.uuid, (name for name, _ in told.files))
     shown = declared_settings(spec)
     if is_vector(spec.kind):
         kind, details = told.details
@@ -214,16 +213,13 @@ def _without_hints(details: bytes) -> bytes:
     return b"|".join(sorted(repr(each).encode() for each in fields(details) if each[0] != _HINTS))
 
 
-def _sync(location: str, segment: Index) -> None:
+def _sync(location: str, segment: str, files: Iterable[str]) -> None:
     local = local_path(location)
     if local is None:
         return
-    folder = local / INDICES / segment.uuid
-    for here, folders, names in below(folder):
-        for name in folders:
-            fsync_directory(Path(here, name))
-        for name in names:
-            fsync_file(Path(here, name))
+    folder = local / INDICES / segment
+    for name in files:
+        fsync_file(folder / name)
     for each in (folder, folder.parent, local):
         fsync_directory(each)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,6 +39,7 @@ from laketier_lance import index_builder, index_info, index_merger, vector_model
 from laketier_lance import indexer as module
 from laketier_lance.index_builder import LanceIndexBuilder, built_part, new_segment
 from laketier_lance.index_merger import LanceIndexMerger
+from laketier_lance.index_results import BuiltSegment, BuiltSettings
 from laketier_lance.indexer import LanceIndexer, _made
 from laketier_lance.options import LanceOptions
 from laketier_lance.vector_model import VectorModel
@@ -386,20 +386,21 @@ def test_segments_of_several_models_are_not_added_to(monkeypatch: pytest.MonkeyP
 # -- rows that a restore brings back ---------------------------------------------------------------------------------
 
 
-def _part(deleted: dict[str, str], snapshot_id: int = 3) -> Any:
-    return SimpleNamespace(payload=json.dumps({"deleted": deleted}), snapshot_id=snapshot_id)
+def _part(deleted: dict[int, str], snapshot_id: int = 3) -> Any:
+    told = BuiltSegment((0,), (), 1, ("k", b""), (), tuple(deleted.items()))
+    return SimpleNamespace(payload=told.text(), snapshot_id=snapshot_id)
 
 
 @pytest.mark.parametrize(
     ("now", "before", "restored", "back"),
     [
         ({}, [{}], 5, set()),
-        ({1: "a"}, [{"1": "a"}], 5, set()),
-        ({1: "b"}, [{"1": "a"}], None, set()),
-        ({1: "b"}, [{"1": "a"}], 5, {1}),
-        ({}, [{"1": "a"}, {"2": "c"}], 5, {1, 2}),
-        ({2: "c", 3: "d"}, [{"1": "a"}, {"2": "c"}], 5, {1}),
-        ({}, [{"1": "a"}], UnknownOutcome("gone"), {1}),
+        ({1: "a"}, [{1: "a"}], 5, set()),
+        ({1: "b"}, [{1: "a"}], None, set()),
+        ({1: "b"}, [{1: "a"}], 5, {1}),
+        ({}, [{1: "a"}, {2: "c"}], 5, {1, 2}),
+        ({2: "c", 3: "d"}, [{1: "a"}, {2: "c"}], 5, {1}),
+        ({}, [{1: "a"}], UnknownOutcome("gone"), {1}),
     ],
     ids=str,
 )
@@ -715,31 +716,24 @@ def test_numbers_of_a_model_in_bytes_and_back(kind: pa.DataType, name: str, widt
 # -- what is on the device, and what is said of it -------------------------------------------------------------------
 
 
-def _said(uuid: str = "s", kind: str | None = "k", details: bytes = b"\x08\x01") -> Any:
+def _said(uuid: str = "s", kind: str = "k", details: bytes = b"\x08\x01") -> Any:
     files = [SimpleNamespace(path="a", size_bytes=3), SimpleNamespace(path="b", size_bytes=4)]
     return SimpleNamespace(
-        uuid=uuid, fields=[0], fragment_ids={2, 0}, index_version=1, files=files, index_details=kind and (kind, details)
+        uuid=uuid, fields=[0], fragment_ids={2, 0}, index_version=1, files=files, index_details=(kind, details)
     )
 
 
-def test_a_segment_is_on_the_device_with_all_that_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "_indices" / "s"
-    (folder / "staging" / "deep").mkdir(parents=True)
-    for name in ("a", "staging/b", "staging/deep/c"):
-        (folder / name).touch()
+def test_a_segment_is_on_the_device_with_all_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, str]] = []
     for name in ("fsync_file", "fsync_directory"):
         monkeypatch.setattr(
             index_builder, name, lambda path, name=name: told.append((name, str(Path(path).relative_to(tmp_path))))
         )
-    index_builder._sync(str(tmp_path), _said())
-    files = [("fsync_file", f"_indices/s/{name}") for name in ("a", "staging/b", "staging/deep/c")]
-    inner = [("fsync_directory", f"_indices/s/{name}") for name in ("staging", "staging/deep")]
-    outer = [("fsync_directory", name) for name in ("_indices/s", "_indices", ".")]
-    assert sorted(told[:-3]) == sorted([*files, *inner])
-    assert told[-3:] == outer
+    index_builder._sync(str(tmp_path), "s", ["a", "b"])
+    files = [("fsync_file", f"_indices/s/{name}") for name in "ab"]
+    assert told == [*files, *(("fsync_directory", name) for name in ("_indices/s", "_indices", "."))]
     told.clear()
-    index_builder._sync("s3://b/t.lance", _said())
+    index_builder._sync("s3://b/t.lance", "s", ["a"])
     assert told == []
 
 
@@ -749,7 +743,7 @@ def test_what_a_task_says_of_its_segment(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(index_builder, "write_record", lambda *given: done.append(("record", *given)))
     part = IndexPart(1, ("0@a", "2@b"), 5)
     found = built_part("plan", "/t", IDS, 3, part, _said(), 5, {2: "gone.arrow"})
-    assert done == [("sync", "/t"), ("record", "/t", "x", found, {2: "gone.arrow"})]
+    assert done == [("sync", "/t"), ("record", "/t", "x", found)]
     assert (found.plan_id, found.part, found.segment, found.snapshot_id, found.rows, found.size) == (
         "plan",
         part,
@@ -758,28 +752,22 @@ def test_what_a_task_says_of_its_segment(monkeypatch: pytest.MonkeyPatch) -> Non
         5,
         7,
     )
-    assert json.loads(found.settings) == {"kind": "btree", "column": "id", "options": {}, "lance": ["k", "0801"]}
-    assert json.loads(found.payload) == {
-        "fields": [0],
-        "fragments": [0, 2],
-        "index_version": 1,
-        "kind": "k",
-        "details": "0801",
-        "files": [["a", 3], ["b", 4]],
-        "deleted": {"2": "gone.arrow"},
-    }
-    bare = built_part("plan", "/t", IDS, 3, part, _said(kind=None), 5, {})
-    assert json.loads(bare.settings)["lance"] == ["", ""]
-    hinted = _said(details=bytes([74, 1, 5, 8, 1]))
-    near = built_part("plan", "/t", NEAR, 3, part, hinted, 5, {}, MODEL)
-    assert json.loads(near.settings)["model"] == MODEL.digest
-    assert (
-        json.loads(near.settings)["lance"]
-        == json.loads(built_part("plan", "/t", NEAR, 3, part, _said(), 5, {}, MODEL).settings)["lance"]
+    assert BuiltSettings.read(found.settings) == BuiltSettings("btree", "id", {}, "", ("k", b"\x08\x01"))
+    assert BuiltSegment.read(found.payload) == BuiltSegment(
+        fields=(0,),
+        fragments=(0, 2),
+        index_version=1,
+        details=("k", b"\x08\x01"),
+        files=(("a", 3), ("b", 4)),
+        deleted=((2, "gone.arrow"),),
     )
-    assert json.loads(built_part("plan", "/t", NEAR, 3, part, _said(), 5, {}).settings)["model"] == ""
-    empty = SimpleNamespace(**{**vars(_said()), "files": None})
-    assert built_part("plan", "/t", IDS, 3, part, empty, 5, {}).size == 0
+    hinted, plain = (
+        BuiltSettings.read(built_part("plan", "/t", NEAR, 3, part, each, 5, {}, MODEL).settings)
+        for each in (_said(details=bytes([74, 1, 5, 8, 1])), _said())
+    )
+    assert hinted == plain
+    assert hinted.model == MODEL.digest
+    assert BuiltSettings.read(built_part("plan", "/t", NEAR, 3, part, _said(), 5, {}).settings).model == ""
 
 
 def test_a_segment_of_text_is_finished_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
