@@ -114,6 +114,13 @@ def _final(error: Exception) -> str:
     return f"expected a final error, as another try would end in the same way, found {told(error)}"
 
 
+def is_final(error: LaketierError, doing: str) -> None:
+    """``error`` is none that a caller asks again after: nobody else was there, and another try would end so as well."""
+    __tracebackhide__ = True
+    if isinstance(error, _AGAIN):
+        raise AssertionError(f"{doing}: {_final(error)}") from error  # noqa: TRY004 - of a format
+
+
 @contextmanager
 def ends_for_good(doing: str) -> Iterator[None]:
     """The block goes well, or ends in a final error of the format: nobody else was there, so nobody could be first.

@@ -27,7 +27,7 @@ from laketier.spi import (
 )
 from laketier_conformance import apart, foreign
 from laketier_conformance.documents import INDEX, QUERIES, Documents
-from laketier_conformance.expect import expect, goes_well, refused, the_one, told
+from laketier_conformance.expect import expect, goes_well, is_final, refused, the_one, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
 from laketier_conformance.points import Pointed
@@ -64,7 +64,8 @@ def _built_or_refused(texts: Documents, plan: IndexPlan, about: str) -> None:
         texts.indexer.publish(plan, [builder.build(part) for part in plan.parts])
     except ConfigError as error:  # of a task nobody can ask for something else
         raise AssertionError(f"{about}: expected an error of a task's, found {told(error)}") from error
-    except LaketierError:
+    except LaketierError as error:
+        is_final(error, about)
         return
     except Exception as error:
         raise AssertionError(f"{about}: expected an error of laketier's, found {told(error)}") from error

@@ -26,7 +26,7 @@ from laketier.spi import (
 )
 from laketier_conformance import apart
 from laketier_conformance.documents import FILTERED, Documents, kind_of_numbers, size_of
-from laketier_conformance.expect import expect, goes_well, refused, the_one, told
+from laketier_conformance.expect import expect, goes_well, is_final, refused, the_one, told
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
 
@@ -184,7 +184,8 @@ def test_a_result_that_somebody_changed(texts: Documents) -> None:
         about = f"a result {what} is published"
         try:
             texts.indexer.publish(plan, [odd, second])
-        except LaketierError:
+        except LaketierError as error:
+            is_final(error, about)
             expect(texts.indexer.indexes(), [], f"{about}: the indexes, when it was refused")
             continue
         except Exception as error:
@@ -240,7 +241,8 @@ def test_files_of_a_result_that_are_not_as_they_were(texts: Documents, unproven:
             about = f"an index is published whose file {name} is {how}"
             try:
                 texts.indexer.publish(plan, built)
-            except LaketierError:
+            except LaketierError as error:
+                is_final(error, about)
                 expect(texts.indexer.indexes(), [], f"{about}: the indexes, when it was refused")
                 apart.write(path, content)
             else:
