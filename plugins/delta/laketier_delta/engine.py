@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,13 +101,6 @@ def _is_left_over(location: Location, failed: Exception) -> bool:
         return lone_entry(location) is not None
     except OSError as error:
         raise _unreached(location, error) from failed
-
-
-def _log_is_there(location: Location) -> bool:
-    try:
-        return has_log(location.filesystem, location.root)
-    except OSError as error:
-        raise _unreached(location, error) from error
 
 
 def _unreached(location: Location, error: Exception) -> TableError:
@@ -216,8 +209,7 @@ def _opened(location: Location, version: int | None) -> DeltaTable:
                 return DeltaTable(location.uri, version=version, storage_options=location.storage_options)
         except TableNotFoundError as error:
             # It says so as well where it could not look, and where the table was created after it had looked.
-            if not _log_is_there(location):
-                raise _not_there(location) from error
+            _refuse_missing(location, error)
             if not left:
                 if version is not None:
                     raise  # nothing is left of one that was cleaned up: whoever asked tells it from damage
@@ -230,8 +222,7 @@ def _opened(location: Location, version: int | None) -> DeltaTable:
         except DeltaError as error:
             if not log_changed(error) or not left:
                 raise
-            if not _log_is_there(location):
-                raise _not_there(location) from error
+            _refuse_missing(location, error)
 
 
 def log_changed(error: Exception) -> bool:
@@ -239,10 +230,12 @@ def log_changed(error: Exception) -> bool:
     return _CHANGED.search(str(error)) is not None
 
 
-def _not_there(location: Location) -> TableNotFound:
-    return TableNotFound(
-        "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
-    )
+def _refuse_missing(location: Location, error: Exception) -> None:
+    """Raise `TableNotFound` from an ``error`` of delta-rs where there is no log; `OSError` where nobody can tell."""
+    if not has_log(location.filesystem, location.root):
+        raise TableNotFound(
+            "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
+        ) from error
 
 
 def transaction_version(handle: DeltaTable, location: Location, application: str) -> int | None:
@@ -253,8 +246,8 @@ def transaction_version(handle: DeltaTable, location: Location, application: str
     try:
         return handle.transaction_version(application)
     except (DeltaError, OSError) as error:
-        if not _log_is_there(location):
-            raise _not_there(location) from error
+        with suppress(OSError):  # where it can't be looked at, nobody knows more
+            _refuse_missing(location, error)
         raise TableError(
             "the Delta log could not be read any more",
             where=location.uri,
