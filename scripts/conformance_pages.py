@@ -24,7 +24,7 @@ REPORTS = ROOT / "docs" / "proof" / "conformance"
 THIRD_PARTY = REPORTS / "third-party"
 WRONG = ROOT / "tests" / "conformance" / "wrong_plugins"
 WRONG_SOURCES = tuple(
-    ROOT / "tests" / "support" / name for name in ("altered_notes.py", "altered_polls.py", "altered_pages.py")
+    ROOT / "tests" / "support" / f"altered_{name}.py" for name in ("notes", "polls", "pages", "habits")
 )
 _NO_LIBRARY = ("python", "system", "laketier", "pyarrow", "pytest")
 

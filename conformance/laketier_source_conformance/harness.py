@@ -102,8 +102,14 @@ class SourceHarness(ABC):
         raise NotImplementedError
 
     def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
-        """Append a row for each text, which has it in a column of text. Leave out those that the system can't hold.
+        """Append a row for each text, which has it in a column of text: as it is, where a format could also escape it.
+        Leave out those that the system can't hold.
         Return the rows as a reader must see them."""
+        raise NotImplementedError
+
+    def append_bytes(self, name: str, values: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Append a record of each of these bytes, none of which is a row. Leave out those that the system can't hold,
+        or that its format takes for no record, as an empty line. Return those that `BadRecord.value` must have."""
         raise NotImplementedError
 
     def append_open(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:
@@ -146,7 +152,7 @@ class SourceHarness(ABC):
 
     def compact(self, name: str) -> Sequence[Row]:
         """Take away some records in the midst of a bucket, whose offsets stay missing, as the compaction of a topic by
-        its keys does. Return the rows that are left of the whole table."""
+        its keys does. Return the rows that are left of the whole table. Raise `KeptByReader` as `expire_all` does."""
         raise NotImplementedError
 
     def expire(self, name: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -16,6 +17,7 @@ class CsvFilesHarness(FilesHarness):
     """A landing zone of CSV."""
 
     codec = "csv"
+    cannot: ClassVar[Mapping[str, str]] = {**FilesHarness.cannot, "append_bytes": "a line of any bytes may be a row"}
     odd_text = 'ü"\u2028,'
 
     def encode(self, rows: Sequence[Row]) -> bytes:
@@ -42,6 +44,10 @@ class ParquetFilesHarness(FilesHarness):
     """A landing zone of Parquet."""
 
     codec = "parquet"
+    cannot: ClassVar[Mapping[str, str]] = {
+        **FilesHarness.cannot,
+        "append_bytes": "a bad file is told without its bytes",
+    }
 
     def encode(self, rows: Sequence[Row]) -> bytes:
         sink = pa.BufferOutputStream()

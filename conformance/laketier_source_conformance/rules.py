@@ -38,7 +38,7 @@ RULES = (
         "A record that is no row, or none that the lake can store, is told with its offset and its bytes, and the read "
         "goes on; `decode` accounts for each.",
         _RULES,
-        ("test_bad_records.py",),
+        ("test_bad_records.py", "test_bad_bytes.py"),
     ),
     Rule(
         "expired",

@@ -9,6 +9,8 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from laketier.registry import installed_sources, load_source
 from laketier.spi import SOURCE_SPI_VERSIONS, LogSourcePlugin
@@ -75,29 +77,36 @@ def test_the_plugin_has_no_state(kind: str, system: System) -> None:
 
 
 def test_a_secret_is_shown_nowhere(system: System) -> None:
-    from laketier.registry import open_log_source
-
     options = {
         name: value.replace("{secret}", _SECRET) if isinstance(value, str) else value
         for name, value in system.call("secret_options").items()
     }
     assert any(_SECRET in str(value) for value in options.values()), "no option of `secret_options` has {secret}"
-    try:
-        source = open_log_source(system.kind, options, name="tested", origin=ORIGIN)
-    except Exception as error:  # noqa: BLE001 - what it says is looked at
-        shown = [str(error), repr(error)]
-    else:
-        shown = [repr(source), repr(source.source), str(source.source)]
-        shown += _words_of(source.list_tables)
-        shown += _words_of(lambda: source.open("nowhere", system.harness.table_options))
-        shown += _words_of(lambda: repr(source.source.open("nowhere", None)))
-        source.close()
+    shown = _shown(system, options)
+    if system.has("cut_off"):  # most errors say where nobody answered
+        with system.call("cut_off"):
+            shown += _shown(system, options)
     told_of = [text for text in shown if _SECRET in text]
     expect(
         len(told_of),
         0,
         f"texts of a source that show its password, such as {told_of[:1]!r:.80}".replace(_SECRET, "***"),
     )
+
+
+def _shown(system: System, options: Mapping[str, Any]) -> list[str]:
+    from laketier.registry import open_log_source
+
+    try:
+        source = open_log_source(system.kind, options, name="tested", origin=ORIGIN)
+    except Exception as error:  # noqa: BLE001 - what it says is looked at
+        return [str(error), repr(error)]
+    shown = [repr(source), repr(source.source), str(source.source)]
+    shown += _words_of(source.list_tables)
+    shown += _words_of(lambda: source.open("nowhere", system.harness.table_options))
+    shown += _words_of(lambda: repr(source.source.open("nowhere", None)))
+    source.close()
+    return shown
 
 
 def _words_of(ask: object) -> list[str]:

@@ -87,15 +87,20 @@ def test_a_stamp_is_another_in_another_history(table: Table) -> None:
     kept = table.log().stamp(at_backup)
     table.append(4)
     end = _end(table)
-    lost = table.log().stamp(end)
+    lost, known = table.log().stamp(end), table.log().stamp(at_backup)
     grown = [LogOffsets({**at_backup, bucket: last}) for bucket, last in end.items() if last > at_backup.get(bucket, 0)]
     lost_of_buckets = {position: table.log().stamp(position) for position in grown}
     back()
-    if lost is None:
-        raise CannotBe("stamp: the source has none")
     expect(table.log().stamp(at_backup), kept, "the stamp of what a backup had, after it was put back")
     table.append(4)
     table.append(4)
+    again = table.log().stamp(at_backup)
+    assert not stamps_differ(known, again), (
+        f"the stamp of {at_backup.to_text()} is made of what lies before it, which a backup had: it was {known!r}, and "
+        f"after the table was put back and has grown again {again!r}"
+    )
+    if lost is None:
+        raise CannotBe("stamp: the source has none")
     found = table.log().stamp(end)
     assert found is None or found != lost, (
         f"a table was put back from a backup and has grown again: the stamp of {end.to_text()} is the same, {lost!r}, "

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import gc
+import locale
+import logging
 import os
 import pickle
+import signal
+import socket
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from laketier.rounds.checked_log import CheckedLog
 from laketier.spi import TableLog
@@ -188,25 +195,73 @@ def test_a_log_is_asked_in_any_thread(table: Table) -> None:
     expect(len(found), 1, "the reads of the other thread")
 
 
-def test_closed_logs_keep_no_descriptors(table: Table) -> None:
-    """A service opens each table again and again, for months."""
-    table.append(3)
+def test_closed_logs_keep_no_descriptors(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor threads, nor temporary files. A service opens each table again and again, for months."""
+    table.append(12)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     folder = Path("/proc/self/fd")
     if not folder.is_dir():
         raise NotShown("descriptors", "the system does not show them in /proc")
-    counts = []
+    counts: list[dict[str, int]] = []
     for _ in range(3):
         for _ in range(_OFTEN):
             source = table.system.source()
             log = source.open(table.listed, table.system.harness.table_options)
             read_range(log)
+            given_up = log.read(log.plan(whole(log.bounds()))[0])
+            next(given_up, None)
+            getattr(given_up, "close", lambda: None)()
             log.close()
             source.close()
         gc.collect()
-        counts.append(len(os.listdir(folder)))
-    assert counts[-1] - counts[0] < _OFTEN, (
-        f"a log was opened, read and closed {2 * _OFTEN} times more: {counts[-1] - counts[0]} descriptors more are open"
-    )
+        left = {"descriptors more are open": len(os.listdir(folder)), "threads more go on": threading.active_count()}
+        counts.append({**left, "temporary files more are there": sum(1 for _ in tmp_path.rglob("*"))})
+    for what, last in counts[-1].items():
+        more = last - counts[0][what]
+        assert more < _OFTEN, (
+            f"a log was opened, read, begun to be read once more, and closed {2 * _OFTEN} times more: {more} {what}"
+        )
+
+
+def test_a_source_leaves_its_process_as_it_was(table: Table) -> None:
+    """Other sources, formats and the user's own code are in it."""
+    table.append(5)
+    found = {}
+    with _kept_process():
+        before = _process()
+        log = table.log()
+        read_range(log)
+        log.close()
+        found = _process()
+    changed = {what: (before[what], found[what]) for what in before if found[what] != before[what]}
+    expect(changed, {}, "what is of the whole process and a source changed, by opening, reading and closing a log")
+
+
+def _process() -> dict[str, object]:
+    root = logging.getLogger()
+    return {
+        "the working folder": os.getcwd(),
+        "the time limit of new sockets": socket.getdefaulttimeout(),
+        "the root logger": (root.level, list(map(repr, root.handlers))),
+        "handlers of signals": [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)],
+        "the locale": locale.setlocale(locale.LC_ALL),
+    }
+
+
+@contextmanager
+def _kept_process() -> Iterator[None]:
+    """As a process has it at first: a test before may have changed it. Other tests find what there was."""
+    folder, limit, root = os.getcwd(), socket.getdefaulttimeout(), logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    socket.setdefaulttimeout(None)
+    try:
+        yield
+    finally:
+        os.chdir(folder)
+        socket.setdefaulttimeout(limit)
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 def _in_a_thread(do: Callable[[], object]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain, islice
 
 from laketier.spi import LaketierError
-from laketier_conformance.expect import expect
+from laketier_conformance.expect import HarnessFailed, expect
 from laketier_conformance.host_clocks import off
-from laketier_source_conformance.reads import begun, read_range, whole
-from laketier_source_conformance.system import System, Table, ordered
+from laketier_source_conformance.reads import Read, begun, carried, read_range, whole
+from laketier_source_conformance.system import CannotBe, System, Table, ordered
 
 _TABLES = 1_100
 """Stores and services list a thousand names at once, and tell where to go on."""
@@ -64,6 +65,28 @@ def test_a_read_that_takes_a_day_gives_each_row(table: Table) -> None:
         except (LaketierError, OSError):
             return
     expect(found, count, "rows of a read in whose midst this host's clock goes on by a day, and no error")
+
+
+def test_a_compaction_in_the_midst_of_a_read_costs_no_other_row(table: Table) -> None:
+    """Where the next page begins tells an offset, and not how many records came before: there are fewer now."""
+    table.append_pages(40)
+    log = table.log()
+    names = log.table.schema.names
+    there = Counter(ordered(read_range(log).rows))
+    batches = chain.from_iterable([carried(log).read(split) for split in log.plan(whole(log.bounds()))])
+    found = list(islice(batches, 1))
+    try:
+        left = [{name: row.get(name) for name in names} for row in table.ask("compact")]
+    except HarnessFailed as failed:
+        raise CannotBe(f"compact: while a read is not over, {failed}") from failed
+    try:
+        found += batches
+    except (LaketierError, OSError):
+        return
+    rows = Counter(ordered(Read(found).rows))
+    lost = Counter(ordered(left)) - rows
+    expect(sorted(lost), [], "rows that a compaction left in the midst of a read, which leaves them out")
+    expect(sorted(rows - there), [], "rows of a read in whose midst a compaction came, more often than they were there")
 
 
 def test_pages_behind_a_gap_are_read_once(table: Table) -> None:

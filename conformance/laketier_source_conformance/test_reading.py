@@ -73,8 +73,10 @@ _TEXTS = (
         "${x}",
     ),
     "long" * 20_000,
+    "more" * 300_000,
 )
-"""Each of them is something else to some reader."""
+"""Each of them is something else to some reader. The last one is longer than a mebibyte, which is the most that some
+take at once."""
 
 
 def test_batches_have_the_columns_and_types_of_the_table(table: Table) -> None:

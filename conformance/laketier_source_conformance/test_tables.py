@@ -12,6 +12,9 @@ from laketier_source_conformance.reads import read_range
 from laketier_source_conformance.system import ORIGIN, CannotBe, System, Table
 
 _ALIKE = ("orders", "orders2", "Orders", "order s", "orders.eu", "größe")
+_LONG = "a_name_that_is_longer_than_the_63_letters_of_an_identifier_in_postgresql"
+_TAKEN = ("orders_", "orders%", "orders[2]", "orders?", "*", "gro\u0308ße", f"{_LONG}_1", f"{_LONG}_2")
+"""Patterns that fit the names of others, another spelling of one, and names that are alike until late."""
 
 
 def test_tables_are_listed(system: System) -> None:
@@ -24,13 +27,19 @@ def test_tables_are_listed(system: System) -> None:
 
 def test_tables_of_names_alike_are_each_listed(system: System) -> None:
     """A listing that goes on behind a name has to compare names as its system does."""
-    made: list[str] = []
-    for name in (*_ALIKE, "Z", "a", "B1", "b0", "orders "):
+    made: dict[str, Table] = {}
+    for name in (*_ALIKE, "Z", "a", "B1", "b0", "orders ", *_TAKEN):
         with suppress(ValueError):
-            made.append(system.table(name).listed)
+            made[name] = system.table(name)
     found = system.source().list_tables()
-    expect([name for name in sorted(made) if name not in found], [], "of names alike, those that are not listed")
+    listed = sorted(table.listed for table in made.values())
+    expect([name for name in listed if name not in found], [], "of names alike, those that are not listed")
     expect(found, sorted(found), "`list_tables` gives names in order")
+    asked = {name: table for name, table in made.items() if name in (*_ALIKE[:2], *_TAKEN)}
+    for count, table in enumerate(asked.values(), 1):  # so no two have as many rows
+        table.append(count)
+    for name, table in asked.items():
+        table.expect_rows(read_range(table.log()).rows, f"a table {name!r} is read beside others of names alike")
 
 
 def test_each_listed_table_opens(system: System) -> None:
@@ -55,8 +64,12 @@ def test_a_table_that_is_made_later_is_listed_by_the_same_source(system: System)
 @pytest.mark.parametrize("name", ["nowhere", "t2", "T", "t ", "t/", "../t", "", "."])
 def test_an_unknown_table_is_not_found(system: System, table: Table, name: str) -> None:
     table.append(1)
-    with refused((TableNotFound, ConfigError), f"a source without a table {name!r} opens it"):
-        system.source().open(system.harness.listed(name), system.harness.table_options)
+    source = system.source()
+    before = source.list_tables()
+    for again in ("", ", once more"):  # who asks for it must not make it
+        with refused((TableNotFound, ConfigError), f"a source without a table {name!r} opens it{again}"):
+            source.open(system.harness.listed(name), system.harness.table_options)
+    expect(source.list_tables(), before, f"`list_tables` after a table {name!r} was asked for, which is not there")
 
 
 @pytest.mark.parametrize("name", _ALIKE[1:])

@@ -58,6 +58,13 @@ class PolledHarness(SourceHarness):
         self.run(f'INSERT INTO "{name}" (text, score) VALUES (?, ?)', ("x", "no number"))
         return None
 
+    def append_bytes(self, name: str, values: Sequence[bytes]) -> Sequence[bytes | None]:
+        """As text, of which SQLite takes any bytes."""
+        bad = [value for value in values if "\ufffd" in value.decode(errors="replace")]
+        for value in bad:
+            self.run(f'INSERT INTO "{name}" (text) VALUES (CAST(? AS TEXT))', (value,))
+        return [None] * len(bad)
+
     def append_limits(self, name: str) -> Sequence[Row]:
         return self._insert(
             name, [("", 1.7976931348623157e308), ("digits", 0.1 + 0.2), ("ü\u2028\n" * 5000, 5e-324), (None, None)]
@@ -91,7 +98,7 @@ class PolledHarness(SourceHarness):
         self.run(f'DELETE FROM "{name}" WHERE text = ?', ("gap",))
 
     def compact(self, name: str) -> Sequence[Row]:
-        self.run(f'DELETE FROM "{name}" WHERE id IN (?, ?)', (3, 5))
+        self._delete(name, " WHERE id IN (3, 5)")
         with closing(sqlite3.connect(self.file)) as db:
             return [_row(*each) for each in db.execute(f'SELECT * FROM "{name}" ORDER BY id')]
 
@@ -99,9 +106,12 @@ class PolledHarness(SourceHarness):
         self.run(f'DELETE FROM "{name}" WHERE id <= ?', (3,))
 
     def expire_all(self, name: str) -> None:
+        self._delete(name)
+
+    def _delete(self, name: str, which: str = "") -> None:
         try:
             with closing(sqlite3.connect(self.file, timeout=0)) as db, db:
-                db.execute(f'DELETE FROM "{name}"')
+                db.execute(f'DELETE FROM "{name}"{which}')
         except sqlite3.OperationalError as error:
             raise KeptByReader(f"a reader's transaction keeps writers out: {error}") from error
 

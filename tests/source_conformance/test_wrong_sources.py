@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from altered_pages import RIGHT, WRONG
+from altered_habits import RIGHT, WRONG
 from laketier_source_conformance.rules import RULES, rule_of
 from source_runs import run_sources
 

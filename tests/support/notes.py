@@ -150,7 +150,7 @@ class NotesLog(TableLog):
                     break
                 expected += 1
                 if not line.get("gap"):
-                    value = line["v"].encode()
+                    value = bytes_of(line["v"])
                     key = line["k"].encode() if "k" in line else None
                     self.refuse_replaced(line)
                     yield BadRecord(
@@ -161,7 +161,7 @@ class NotesLog(TableLog):
 
     def refuse_replaced(self, line: Mapping[str, Any]) -> None:
         """A record has a digest, as a file has one in the listing of a store."""
-        if hashlib.sha256(line["v"].encode()).hexdigest() != line["d"]:
+        if hashlib.sha256(bytes_of(line["v"])).hexdigest() != line["d"]:
             raise StorageError("a record is another one than was written", where=str(self.folder))
 
     def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
@@ -267,6 +267,11 @@ def values_of(value: bytes) -> list[bytes]:
     return [json.dumps(each).encode() for each in json.loads(value)]
 
 
+def bytes_of(value: str) -> bytes:
+    """Also those that are no text."""
+    return value.encode(errors="surrogateescape")
+
+
 def meta_of(folder: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((folder / "meta.json").read_bytes())
@@ -280,7 +285,7 @@ def laketier_source() -> LogSourcePlugin:
     altered = os.environ.get("NOTES_ALTERED")
     if not altered:
         return NotesPlugin()
-    plugin: LogSourcePlugin = importlib.import_module("altered_pages").plugin_of(altered)
+    plugin: LogSourcePlugin = importlib.import_module("altered_habits").plugin_of(altered)
     return plugin
 
 
@@ -340,7 +345,7 @@ class NotesHarness(SourceHarness):
         for at, value in enumerate(values):
             bucket = some[at % len(some)]
             line = {"o": meta["next"][bucket], "u": uuid.uuid4().hex, "at": int(time.time() * 1000), "tx": tx, **more}
-            digest = hashlib.sha256((value or "").encode()).hexdigest()
+            digest = hashlib.sha256(bytes_of(value or "")).hexdigest()
             line |= {"gap": True} if value is None else {"v": value, "d": digest}
             meta["next"][bucket] += 1
             with (self.root / name / f"{bucket}.log").open("a") as file:
@@ -379,6 +384,10 @@ class NotesHarness(SourceHarness):
     def append_bad(self, name: str) -> bytes | None:
         self.write(name, ['{"id": "none"}'])
         return b'{"id": "none"}'
+
+    def append_bytes(self, name: str, values: Sequence[bytes]) -> Sequence[bytes]:
+        self.write(name, [value.decode(errors="surrogateescape") for value in values])
+        return values
 
     def append_limits(self, name: str) -> Sequence[Row]:
         rows = [
@@ -451,7 +460,9 @@ class NotesHarness(SourceHarness):
         path = self.root / name / "0.log"
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         kept = [{**line, "gap": line["o"] in (2, 3, 5)} for line in lines]
-        path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        new = path.with_suffix(".new")  # who is reading goes on with the old one
+        new.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        new.replace(path)
         return [json.loads(line["v"]) for line in kept if not line["gap"]]
 
     def expire(self, name: str) -> None:

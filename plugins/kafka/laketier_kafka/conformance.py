@@ -83,6 +83,10 @@ class KafkaHarness(SourceHarness):
         self._produce(name, [b'{"id": "no number"}'])
         return b'{"id": "no number"}'
 
+    def append_bytes(self, name: str, values: Sequence[bytes]) -> Sequence[bytes]:
+        self._produce(name, values)
+        return values
+
     def append_equal(self, name: str) -> Sequence[Row]:
         rows = [{"id": 1_000_000, "text": "twice", "score": 0.5}] * 2
         self._produce(name, [json.dumps(row).encode() for row in rows])
@@ -94,7 +98,7 @@ class KafkaHarness(SourceHarness):
 
     def append_texts(self, name: str, texts: Sequence[str]) -> Sequence[Row]:
         rows = [{"id": number, "text": text, "score": 0.5} for number, text in enumerate(texts, 2_000_000)]
-        self._produce(name, [json.dumps(row).encode() for row in rows])
+        self._produce(name, [json.dumps(row, ensure_ascii=False).encode() for row in rows])
         return rows
 
     def append_limits(self, name: str) -> Sequence[Row]:
@@ -129,7 +133,8 @@ class KafkaHarness(SourceHarness):
             _broker().up()
 
     def _produce(self, name: str, values: Any, key: bytes | None = None) -> None:
-        producer = Producer({"bootstrap.servers": _broker().bootstrap, "linger.ms": 0})
+        large = {"message.max.bytes": 4_000_000}
+        producer = Producer({"bootstrap.servers": _broker().bootstrap, "linger.ms": 0, **large})
         for value in values:
             while True:
                 try:

@@ -64,6 +64,11 @@ class LinesHarness(SourceHarness):
             file.write(line + b"\n")
         return line
 
+    def append_bytes(self, name: str, values: Sequence[bytes]) -> Sequence[bytes]:
+        with min(self.files(name, empty=True)).open("ab") as file:
+            file.writelines(value + b"\n" for value in values)
+        return values
+
     def append_limits(self, name: str) -> Sequence[Row]:
         rows = [
             {"id": 2**53 + 1, "text": " ", "score": 0.1 + 0.2},
@@ -151,8 +156,8 @@ class LinesHarness(SourceHarness):
         """In turns to each bucket."""
         files = self.files(name, empty=True)
         for at, row in enumerate(rows):
-            with files[at % len(files)].open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            with files[at % len(files)].open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def _describe(self, name: str, document: Mapping[str, Any]) -> None:
         (self.root / name / "table.json").write_text(json.dumps(document))

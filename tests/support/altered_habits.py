@@ -1,0 +1,230 @@
+"""More wrong sources: what they take names and bytes for, and what they do to the process that they are in."""
+
+from __future__ import annotations
+
+import glob
+import json
+import logging
+import os
+import socket
+import tempfile
+import threading
+import time
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from altered_notes import whole_splits, wrong
+from altered_pages import RIGHT, WRONG, plugin_of
+from laketier.spi import (
+    BadRecord,
+    BucketBounds,
+    LogOffsets,
+    LogRange,
+    LogSplit,
+    OnBadRecord,
+    StorageError,
+    TableLog,
+    TableNotFound,
+    fail_on_bad_record,
+)
+from notes import NotesLog, NotesSource, Row
+
+__all__ = ["RIGHT", "WRONG", "plugin_of"]
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+@wrong("test_tables.py::test_tables_of_names_alike_are_each_listed", "is read beside others")
+class FindsFilesByAPattern(NotesLog):
+    """A name with a bracket, a star or a question mark is one, and fits the files of another table."""
+
+    def opened(self, bucket: str) -> IO[bytes]:
+        found = sorted(glob.glob(f"{self.folder}/{bucket}.log"))
+        return Path(found[0]).open("rb") if found else super().opened(bucket)
+
+
+@wrong("test_tables.py::test_tables_of_names_alike_are_each_listed", "is read beside others")
+class CutsNames(NotesSource):
+    """At 63 letters, as a database does with its identifiers."""
+
+    def open(self, name: str, options: Any) -> TableLog:
+        return super().open(next((each for each in self.list_tables() if each[:63] == name[:63]), name), options)
+
+
+@wrong("test_tables.py::test_tables_of_names_alike_are_each_listed", "those that are not listed")
+class NormalisesNames(NotesSource):
+    """A name of another spelling is listed, and there is no table of it."""
+
+    def list_tables(self) -> Sequence[str]:
+        return sorted({unicodedata.normalize("NFC", name) for name in super().list_tables()})
+
+
+@wrong("test_tables.py::test_an_unknown_table_is_not_found[nowhere]", "once more")
+class MakesWhatItIsAskedFor(NotesSource):
+    """As a broker does, whose client asks for a topic by its name: the next time it is there, and empty."""
+
+    def open(self, name: str, options: Any) -> TableLog:
+        try:
+            return super().open(name, options)
+        except TableNotFound:
+            (self.root / name).mkdir()
+            meta = {"id": name, "columns": {"id": "int64"}, "former": {}, "expired": {}, "committed": [], "buckets": []}
+            (self.root / name / "meta.json").write_text(json.dumps(meta))
+            raise
+
+
+@wrong("test_declaration.py::test_a_secret_is_shown_nowhere", "show its password")
+class ShowsItsPasswordWhereNobodyAnswers(NotesSource):
+    """Its error has the request as it was sent, with its headers."""
+
+    def list_tables(self) -> Sequence[str]:
+        try:
+            return super().list_tables()
+        except StorageError as error:
+            headers = f"Authorization: Bearer {'' if self.password is None else self.password.reveal()}"
+            raise StorageError("nobody answers", where=str(self.root), why=f"GET / with {headers}") from error
+
+
+# -- bytes -------------------------------------------------------------------------------------------------------------
+
+
+@wrong("test_reading.py::test_texts_are_read_as_they_were_written", "came otherwise")
+class PassesOverLargeRecords(NotesLog):
+    """Of more than a mebibyte, which is the most of its page."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        return (each for each in super().records(split) if len(each.value or b"") <= 1 << 20)
+
+
+@wrong("test_bad_bytes.py::test_bytes_of_all_kinds_are_told_as_they_were", "are not told with their bytes, b''")
+class PassesOverNothing(NotesLog):
+    """A record of no bytes, or of the word null, is taken for the deletion of its key."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        return (each for each in super().records(split) if each.value not in (b"", b"null"))
+
+
+@wrong("test_bad_bytes.py::test_bytes_of_all_kinds_are_told_as_they_were", "are not told with their bytes, b''")
+class TakesNothingForNone(NotesLog):
+    """By `value or None`. What has no bytes is not replayed."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        return (replace(each, value=each.value or None) for each in super().records(split))
+
+
+@wrong(
+    "test_bad_bytes.py::test_bytes_of_all_kinds_are_told_as_they_were", "are not told with their bytes, b'\\xff\\xfe'"
+)
+class ReplacesBytesThatAreNoText(NotesLog):
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        for each in super().records(split):
+            yield replace(each, value=(each.value or b"").decode(errors="replace").encode())
+
+
+@wrong("test_bad_bytes.py::test_bytes_of_all_kinds_are_told_as_they_were", "are not told with their bytes, b' '")
+class StripsBytes(NotesLog):
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        return (replace(each, value=(each.value or b"").strip()) for each in super().records(split))
+
+
+@wrong("test_bad_records.py::test_a_fresh_interpreter_tells_the_same_bad_record", "that another process tells")
+class TellsTimesOfItsZone(NotesLog):
+    """The client gives a time as the clock of its host shows it."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        for each in super().records(split):
+            yield replace(each, at=(each.at or 0) + time.localtime().tm_gmtoff * 1000)
+
+
+@wrong("test_bad_records.py::test_decode_accounts_for_each_record", "says nothing of")
+class DecodesOneRecordOfAnOffset(NotesLog):
+    """They are kept by their offsets, which each bucket has."""
+
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        return super().decode(list({each.offset: each for each in records}.values()), on_bad_record=on_bad_record)
+
+
+# -- pages and histories -----------------------------------------------------------------------------------------------
+
+
+@wrong("test_many.py::test_a_compaction_in_the_midst_of_a_read_costs_no_other_row", "which leaves them out")
+class PagesByTheirNumbers(NotesLog):
+    """The third page is what follows twenty records. Of those before it some may be gone by then."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        had = 0
+        while page := list(islice(super().records(split), had, had + 10)):
+            yield from page
+            had += len(page)
+
+
+@wrong("test_histories.py::test_a_stamp_is_another_in_another_history", "which a backup had")
+class StampsWhatComesNext(NotesLog):
+    """The first record that was not read. The newest position has none, so a round stores none."""
+
+    def stamp(self, position: LogOffsets) -> str | None:
+        return super().stamp(LogOffsets({bucket: end + 1 for bucket, end in position.items()}))
+
+
+# -- the process -------------------------------------------------------------------------------------------------------
+
+
+@wrong("test_lives.py::test_closed_logs_keep_no_descriptors", "threads more go on")
+class LeavesAThread(NotesLog):
+    """It fetches ahead, and is told to stop at the end of the read: one that is given up has none."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        stop = threading.Event()
+        threading.Thread(target=stop.wait, daemon=True).start()
+        yield from super().records(split)
+        stop.set()
+
+
+@wrong("test_lives.py::test_closed_logs_keep_no_descriptors", "temporary files more are there")
+class LeavesCopies(NotesLog):
+    """What it downloads."""
+
+    def opened(self, bucket: str) -> IO[bytes]:
+        with super().opened(bucket) as file, tempfile.NamedTemporaryFile(delete=False) as copy:
+            copy.write(file.read())
+        return Path(copy.name).open("rb")
+
+
+@wrong("test_lives.py::test_a_source_leaves_its_process_as_it_was", "the working folder")
+class ChangesTheWorkingFolder(NotesLog):
+    """A path of anybody else means another place then."""
+
+    def opened(self, bucket: str) -> IO[bytes]:
+        os.chdir(self.folder)
+        return super().opened(bucket)
+
+
+@wrong("test_lives.py::test_a_source_leaves_its_process_as_it_was", "the time limit of new sockets")
+class LimitsAllSockets(NotesLog):
+    """A server that waits for its next client is a socket, too."""
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        socket.setdefaulttimeout(60)
+        return super().bounds()
+
+
+@wrong("test_lives.py::test_a_source_leaves_its_process_as_it_was", "the root logger")
+class SetsUpAllLogs(NotesLog):
+    """Clients of others write their requests, and with them their passwords."""
+
+    def row(self, value: bytes) -> Row:
+        logging.basicConfig(level=logging.DEBUG, force=True)
+        return super().row(value)
