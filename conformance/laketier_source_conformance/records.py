@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from laketier.spi import BadRecord, LogSplit
+from laketier.spi import BadRecord, FeatureNotSupported, LogSplit
 from laketier_source_conformance.reads import Read, read_range, whole
 from laketier_source_conformance.system import Table, text_of
 
@@ -21,7 +21,15 @@ def storable(table: Table, splits: list[LogSplit], refused_rows: set[str]) -> Re
         return {at: NOT_STORABLE for at, row in enumerate(batch.to_pylist()) if text_of(row) in refused_rows}
 
     for split in splits:
-        found.batches += log.read_storable(split, unstorable, on_bad_record=found.bad.append)
+        reading = log.read_storable(split, unstorable, on_bad_record=found.bad.append)
+        try:
+            found.batches += reading
+        except FeatureNotSupported as refusal:
+            raise AssertionError(
+                "a source without `read_storable` refuses it at once, and a round reads by `read` then: found "
+                f"{refusal.feature!r} refused once its rows were asked for, which fails each round. It has a `yield`: "
+                "raise in a method without one"
+            ) from refusal
     return found
 
 

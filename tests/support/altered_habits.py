@@ -24,6 +24,8 @@ from altered_pages import RIGHT, WRONG, plugin_of
 from laketier.spi import (
     BadRecord,
     BucketBounds,
+    FeatureNotSupported,
+    FindUnstorable,
     LogOffsets,
     LogRange,
     LogSplit,
@@ -151,6 +153,18 @@ class DecodesOneRecordOfAnOffset(NotesLog):
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
         return super().decode(list({each.offset: each for each in records}.values()), on_bad_record=on_bad_record)
+
+
+@wrong("test_bad_records.py::test_rows_that_can_be_stored_are_read_as_ever", "once its rows were asked for")
+class RefusesOnceItIsRead(NotesLog):
+    """Some of its tables have no records of rows. A method with a `yield` raises at its first row."""
+
+    def read_storable(
+        self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        if "records" not in self.meta():
+            raise FeatureNotSupported("telling the records of rows", format="notes", reason="the table has none")
+        yield from super().read_storable(split, find_unstorable, on_bad_record=on_bad_record)
 
 
 # -- pages and histories -----------------------------------------------------------------------------------------------
