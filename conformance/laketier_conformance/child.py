@@ -15,6 +15,7 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, TextIO
 
 from laketier.config import document
@@ -53,13 +54,16 @@ from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 from laketier_conformance.seen import past_of, seen
 
 
-def make_ready(name: str) -> None:
+def make_ready(name: str, folder: str = "") -> None:
     """What each process for a format would find out again: the plugins that are installed, what their methods answer,
-    and how its options are parsed."""
+    and how its options are parsed. ``folder``: an empty one, where its harness has something to warm up."""
     installed_formats()
     for contract in CONTRACT:
         promised(contract)
     list(document(load_format(name).options_type, ""))
+    warm_up = Harness.of(name).warm_up if folder else None
+    if warm_up is not None:
+        warm_up(Path(folder))
 
 
 def serve(name: str) -> None:

@@ -175,9 +175,10 @@ class Children:
     """Other processes for one format. On Linux they are forked from one that has imported what a round imports, which
     takes most of the time of a short one: elsewhere, libraries do not bear it."""
 
-    def __init__(self, format: str, warehouse: Callable[[], Lake]) -> None:
-        """``warehouse`` makes an empty one; a first child tells what it imports as it uses it."""
-        self._format, self._warehouse = format, warehouse
+    def __init__(self, format: str, warehouse: Callable[[], Lake], warm: Path | None = None) -> None:
+        """``warehouse`` makes an empty one; a first child tells what it imports as it uses it. ``warm``: an empty
+        folder, where the format's harness has a `warm_up`."""
+        self._format, self._warehouse, self._warm = format, warehouse, warm
         self._taken: list[Child] = []
         self._forks: Forks | None = None
 
@@ -189,7 +190,8 @@ class Children:
             [scout] = self._take(1)
             answer = scout.ask(self._warehouse(), "imports")
             # Of a format that fails in this, tests will tell.
-            self._forks.warm(answer.get("modules", ()), ready=(f"{_SERVED}:make_ready", self._format))
+            folder = "" if self._warm is None else str(self._warm)
+            self._forks.warm(answer.get("modules", ()), ready=(f"{_SERVED}:make_ready", self._format, folder))
         return self._take(count)
 
     def fresh(self, *more: str, environment: Mapping[str, str] | None = None) -> Child:

@@ -102,9 +102,12 @@ def keyed(lake: Lake) -> Keyed:
 
 
 @pytest.fixture(scope="session")
-def _children(format_name: str, opened: Opened, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
+def _children(
+    format_name: str, harness: Harness, opened: Opened, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Children]:
     with ExitStack() as used:
-        children = Children(format_name, lambda: used.enter_context(opened(tmp_path_factory.mktemp("imports"))))
+        warm = None if harness.warm_up is None else tmp_path_factory.mktemp("warm")
+        children = Children(format_name, lambda: used.enter_context(opened(tmp_path_factory.mktemp("imports"))), warm)
         used.callback(children.stop)
         yield children
 

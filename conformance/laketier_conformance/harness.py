@@ -55,6 +55,9 @@ arguments) with any of these:
   format may refuse.
 - ``set_property(storage: LakeStorage, table: TableInfo, key: str, value: str | None) -> None``: what a foreign tool
   would do to give a table a property, whether or not its value makes sense, or to take it away.
+- ``warm_up(folder: pathlib.Path) -> None``: what a process does once, in an empty folder, that others are then forked
+  from: what each would do anew for its first round, such as compile statements. No thread of an engine may be left of
+  it, as no fork would have it. Nothing is asked about it: it makes the suite quicker, on Linux.
 - ``vector_options: Mapping[str, Mapping[str, Any]]``: by kind of index of vectors (``ivf-flat``), settings that fit 150
   vectors of four numbers. Without them the format's own settings count.
 
@@ -111,6 +114,7 @@ MEMBERS = (
     "table_properties",
     "odd_properties",
     "set_property",
+    "warm_up",
 )
 
 
@@ -223,6 +227,11 @@ class Harness:
             if any(isinstance(values, str) for values in found.values()):
                 raise TypeError("it has one text, where a sequence of texts was expected")
             return {str(key): [str(value) for value in values] for key, values in found.items()}
+
+    @property
+    def warm_up(self) -> Hook | None:
+        """None when the author gave none."""
+        return self._hook("warm_up")
 
     @property
     def roll_back(self) -> Hook | None:

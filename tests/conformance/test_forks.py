@@ -114,6 +114,20 @@ def test_what_has_threads_is_not_forked(forks: Forks) -> None:
     assert forks.fork(*CHILD) is None
 
 
+def test_what_a_harness_warms_up_is_done_once_before_processes_are_forked(tmp_path: Path) -> None:
+    """Those have what it found out, and a table of theirs is made as by any other."""
+    warm, lake = tmp_path / "warm", Lake("iceberg", str(tmp_path / "warehouse"), {})
+    warm.mkdir()
+    children = Children("iceberg", lambda: lake, warm)
+    first, second = children.take(2)
+    done = sorted(path.name for path in warm.rglob("*.json"))
+    assert len(done) == 3, "a table, and two epochs"
+    assert first.ask(lake, "make", table="db.u")["uuid"] == lake.table("db.u").info.table_uuid
+    assert second.ask(lake, "round", table="db.u", pipeline="p", epoch=0, tasks=[ids_of(0)])["outcome"] == "PUBLISHED"
+    assert sorted(path.name for path in warm.rglob("*.json")) == done
+    children.stop()
+
+
 def test_a_platform_that_bears_no_forks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """There, each is an interpreter of its own."""
     monkeypatch.setattr("sys.platform", "darwin")

@@ -15,9 +15,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from laketier.spi import LakeStorage, ScanRequest, TableInfo, WriterInitContext, new_attempt_id
-from laketier_iceberg.connection import EMBEDDED_FILE
+from laketier.spi import (
+    CommitterInitContext,
+    LakeStorage,
+    LakeStorageConfig,
+    ScanRequest,
+    TableDescriptor,
+    TableInfo,
+    TablePath,
+    Token,
+    Watermark,
+    WriterInitContext,
+    new_attempt_id,
+)
+from laketier_iceberg.connection import EMBEDDED_FILE, disconnect
 from laketier_iceberg.foreign_tables import TABLES
+from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.storage import IcebergStorage
 from laketier_iceberg.stored import document_at
 
@@ -57,6 +70,18 @@ class IcebergHarness:
         "s3.endpoint": ("http://127.0.0.1:9",),
         "commit.retry.num-retries": ("x",),
     }
+
+    def warm_up(self, folder: Path) -> None:
+        """SQL is compiled, classes are mapped to tables, and schemas of Avro read, by two epochs without rows: neither
+        pyarrow nor pyiceberg starts a thread for these."""
+        storage = IcebergStorage(LakeStorageConfig(str(folder), IcebergOptions()))
+        table = storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
+        committer = storage.tiering_factory(table).create_committer(CommitterInitContext(new_attempt_id()))
+        for epoch in range(2):
+            state = committer.open()
+            committer.publish(state, [], Watermark(Token("warm", "run", epoch), new_attempt_id()))
+        committer.close()
+        disconnect()
 
     def set_property(self, storage: LakeStorage, table: TableInfo, key: str, value: str | None) -> None:
         """Metadata with another property, as any engine writes them: pyiceberg refuses some values."""

@@ -245,3 +245,16 @@ def test_each_connection_to_a_catalog_syncs_the_end_of_its_transactions(
     assert connections
     assert {each.execute("PRAGMA synchronous").fetchone() for each in connections} == {(3,)}
     catalog.close()
+
+
+def test_what_the_suite_warms_up_starts_no_thread(tmp_path: Path) -> None:
+    """It is forked from then on, and no fork has the threads of who forked it."""
+    code = (
+        "import os, sys, pathlib, laketier_iceberg.durable_io, laketier_iceberg.embedded\n"
+        "from laketier_iceberg.harness import IcebergHarness\n"
+        "before = os.listdir('/proc/self/task')\n"
+        "IcebergHarness().warm_up(pathlib.Path(sys.argv[1]))\n"
+        "print(before == os.listdir('/proc/self/task'))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert run.stdout == "True\n", run.stderr
