@@ -31,7 +31,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome, TieringRound, write_task
 from laketier_conformance.expect import difference, expect, refused, told
-from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, ids_of, token
+from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, ids_of, read_plan, token
 from laketier_conformance.outside import local_folder, sibling
 
 EXTRA = pa.field("extra", pa.string())
@@ -359,8 +359,10 @@ def test_tables_do_not_mix(lake: Lake) -> None:
 
 @pytest.mark.needs(Feature.DROP_TABLE)
 def test_drop(table: Table) -> None:
-    table.append(0)
+    first = table.append(0).snapshot_id
     uuid = table.info.table_uuid
+    if table.lake.declares(Feature.TIME_TRAVEL):
+        table.read(snapshot_id=first)  # whose number the next table of this name may have, too
     table.lake.storage.catalog().drop_table(table.path)
     with refused(TableNotFound, "a table that was dropped is loaded"):
         _ = table.info
@@ -369,6 +371,27 @@ def test_drop(table: Table) -> None:
     assert again.info.table_uuid != uuid, "a table that is made anew has another uuid than the dropped one"
     expect(again.ids, [], "rows of a table that was made anew")
     expect(again.watermark(), None, "the watermark of a table that was made anew: it went with the dropped one")
+    if table.lake.declares(Feature.TIME_TRAVEL):
+        snapshot = again.append(0, ids_of(5)).snapshot_id
+        found = again.read(columns=("id",), snapshot_id=snapshot)["id"].to_pylist()
+        expect(sorted(found), ids_of(5), f"rows of snapshot {snapshot} of a table that was made anew")
+    if table.lake.declares(Feature.INCREMENTAL_READ):
+        _followed_anew(table.lake)
+
+
+def _followed_anew(lake: Lake) -> None:
+    """A table is dropped and made anew with another column: its changes have the columns of today."""
+    for other in ("name", "note"):
+        schema = pa.schema([("id", pa.int64()), (other, pa.string())])
+        table = lake.create(schema, "db.followed")
+        for epoch in range(2):
+            table.publish_arrow([pa.record_batch({"id": [epoch], other: [f"{other} {epoch}"]})], token(epoch))
+        changes, source = table.changes, table.source
+        plan = changes.plan(changes.versions().earliest, changes.versions().latest)
+        found = read_plan(source, plan).to_pylist()
+        wanted = [{"id": epoch, other: f"{other} {epoch}"} for epoch in range(2)]
+        expect(found, wanted, f"changes of a table with the columns id and {other}")
+        lake.storage.catalog().drop_table(table.path)
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -48,6 +49,12 @@ def snapshots(table: Table, unproven: Callable[[str, str], None]) -> Mapping[int
     table.append(4, ids_of(5))
     listed = [line.snapshot_id for line in table.history.snapshots(20)]
     return {snapshot: _rows(table, snapshot) for snapshot in reversed(listed)}  # ids need not ascend
+
+
+@pytest.fixture
+def began() -> float:
+    """When it was by a clock that counts seconds, before the first snapshot was made."""
+    return time.monotonic()
 
 
 def _rows(table: Table, snapshot: int, which: str = "which has not expired") -> pa.Table:
@@ -216,7 +223,7 @@ def test_what_a_round_staged_is_left_alone(table: Table, snapshots: Mapping[int,
     expect(table.ids, sorted([*before, *ids_of(6)]), "rows of a round that staged them before older snapshots expired")
 
 
-def test_what_is_young_is_kept(table: Table, snapshots: Mapping[int, pa.Table]) -> None:
+def test_what_is_young_is_kept(table: Table, began: float, snapshots: Mapping[int, pa.Table]) -> None:
     """A reader may have planned it a moment ago."""
     if not snapshots:
         return
@@ -224,6 +231,9 @@ def test_what_is_young_is_kept(table: Table, snapshots: Mapping[int, pa.Table]) 
     expect(found.removed, (), "files that were deleted within the retention")
     for snapshot, rows in snapshots.items():
         expect(_rows(table, snapshot), rows, f"rows of snapshot {snapshot}, which is younger than the retention")
+    # In seconds, that would be a twentieth of their age.
+    found = _expire(table, keep=1, retention=int(50_000 * (time.monotonic() - began)))
+    expect(found.removed, (), "files that were deleted within a retention of 50 times their age, in milliseconds")
     there = len(table.history.snapshots(1000))
     for keep in (there, there + 1, 2 * there - 1, 1000):  # cut from the end, a list is cut from the front again
         few = _expire(table, keep=keep)

@@ -76,9 +76,14 @@ def test_all_rows_and_columns(filled: Table) -> None:
 
 
 def test_an_empty_table(table: Table) -> None:
-    plan = table.source.plan(ScanRequest())
+    source = table.source
+    plan = source.plan(ScanRequest())
     expect(plan.splits, (), "the splits of an empty table")
     expect(plan.schema.names, SCHEMA.names, "the columns of a plan of an empty table")
+    table.append(0)
+    again = source.plan(ScanRequest())
+    found = [row for split in again.splits for rows in read_split(source, split, again.schema) for row in rows["id"]]
+    expect(sorted(row.as_py() for row in found), ids_of(0), "rows that came since a source was made, planned by it")
 
 
 def test_the_plan_tells_its_schema(filled: Table) -> None:

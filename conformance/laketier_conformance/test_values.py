@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,10 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from laketier.spi import AddColumn, Feature, FeatureNotSupported, IncompatibleData, Leaf, Op, UnsupportedType, to_arrow
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    FeatureNotSupported,
+    IncompatibleData,
+    Leaf,
+    Op,
+    ScanRequest,
+    SnapshotNotFound,
+    UnsupportedType,
+    to_arrow,
+)
 from laketier_conformance.column_types import alike
 from laketier_conformance.expect import expect, goes_well
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_split, token
 
 MICROSECONDS = pa.timestamp("us")
 DAY, SECOND = 86_400, 1_000_000
@@ -62,6 +74,25 @@ def test_a_batch_of_many_different_texts(lake: Lake) -> None:
         f"rows of {count} different texts come back as written: found "
         f"{len(set(read['name'].to_pylist()))} different ones of {read.num_rows} rows"
     )
+    _read_while_a_row_comes(table, count)
+
+
+def _read_while_a_row_comes(table: Table, count: int) -> None:
+    """Who reads page by page, a row behind the last one, finds what came since the plan there. A format without
+    snapshots looks before each page whether the table is as it was planned."""
+    source, came = table.source, False
+    plan, found = source.plan(ScanRequest(columns=("id",))), []
+    with suppress(SnapshotNotFound):
+        for split in plan.splits:
+            for rows in read_split(source, split, plan.schema):
+                found += rows["id"].to_pylist()
+                if not came:
+                    came = True
+                    table.publish_arrow([pa.record_batch({"id": [count], "name": ["late"]})], token(1))
+        assert sorted(found) == list(range(count)), (
+            f"a plan of {count} rows is read, and a row comes after its first batch: found {len(found)} rows, of "
+            f"which the last one is {max(found, default=None)}"
+        )
 
 
 def test_text_stays_text(lake: Lake) -> None:

@@ -206,6 +206,15 @@ def test_a_smaller_type_that_fits_is_taken(table: Table) -> None:
     rows = pa.record_batch({"id": pa.array([1, 2], pa.int32()), "value": pa.array([0.5, 1.5], pa.float32())})
     table.publish_arrow([rows], token(0))
     expect(table.read().sort_by("id")["value"].to_pylist(), [0.5, 1.5], "values of a batch whose types are smaller")
+    schema = pa.schema([("id", pa.int64()), ("value", pa.float32())])
+    floats = table.lake.create(schema, "db.floats")
+    with contextlib.suppress(IncompatibleData):
+        floats.publish_arrow([pa.record_batch({"id": [1], "value": pa.array([0.1], pa.float64())})], token(0))
+        expect(
+            floats.read()["value"].to_pylist(),
+            [0.1],
+            "a double that was taken for a column of floats, which has not it",
+        )
 
 
 @pytest.mark.parametrize(
