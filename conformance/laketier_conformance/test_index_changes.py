@@ -173,7 +173,9 @@ def test_a_column_is_renamed(texts: Documents, since: str) -> None:
 def test_a_result_that_somebody_changed(texts: Documents) -> None:
     """What tasks give back comes from outside. It is refused by an error of laketier's, or the index answers right."""
     plan, (first, second) = texts.built(2, spec=_of_sizes(texts))
+    of_the_other = plan.builder.build(second.part)
     for what, odd in (
+        ("that was built of another part", replace(of_the_other, part=first.part, rows=first.rows)),
         ("whose segment is a path", replace(first, segment=f"../{first.segment}")),
         ("whose segment is empty", replace(first, segment="")),
         ("whose segment nobody built", replace(first, segment=first.segment[:-8] + "00000000")),

@@ -201,6 +201,7 @@ def test_what_does_not_fit_is_refused_before_a_task_runs(table: Table) -> None:
     before = table.lake.files()
     for doing, odd, most, mode in (
         ("a column that is not there is indexed", replace(spec, column="nothing"), 1, IndexMode.CREATE),
+        ("a value within a column is indexed", replace(spec, column="id.x"), 1, IndexMode.CREATE),
         ("an index is given an option that is none", replace(spec, options={"no such option": 1}), 1, IndexMode.CREATE),
         ("an index is built in no part", spec, 0, IndexMode.CREATE),
         ("the words of numbers are indexed", replace(spec, kind=IndexKind.INVERTED), 1, IndexMode.CREATE),

@@ -253,6 +253,11 @@ def test_how_far_an_index_is_looked_into(lake: Lake, harness: Harness) -> None:
         if kind is IndexKind.IVF_HNSW_FLAT:
             with refused(ConfigError, "a walk that keeps 4 candidates is asked for 5 rows"):
                 points.texts.searcher.search(Nearest(ASKED[0], ef=4), k=5)
+        else:
+            with refused(
+                (ConfigError, FeatureNotSupported), "a walk's candidates are told to an index without a graph"
+            ):
+                points.texts.searcher.search(Nearest(ASKED[0], ef=30), k=5)
         points.texts.indexer.drop("of_v")
 
 
