@@ -23,13 +23,18 @@ def run(
     """Run the job that a YAML file describes: a source, a table, and for a stream a checkpoint and a trigger."""
     work = load_job(job)
     # Spark is an extra, takes seconds to import, and only this command needs it.
-    from laketier.spark.session import require_java, require_pyspark
+    from laketier.spark.session import connect_server, require_java, require_pyspark
 
     require_pyspark()
-    require_java()
+    server = connect_server()
+    if server is None:
+        require_java()
     from laketier.spark.job import run_job
     from laketier.spark.progress import on_console
 
+    if server is not None:
+        # Its client says nothing by itself while it tries again for minutes.
+        say(f"asking Spark Connect at {server} for a session; where nobody answers, that takes minutes", err=True)
     with on_console() as on_epoch:
         result = run_job(work, on_epoch=on_epoch, origin=str(job))
     totals, done = result.totals, result.round

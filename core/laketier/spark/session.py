@@ -21,6 +21,13 @@ _REMOTE = "SPARK_REMOTE"
 _MASTER = "SPARK_MASTER"
 
 
+def connect_server() -> str | None:
+    """The address of the server of Spark Connect that `SPARK_REMOTE` names, without parameters, which may be secrets.
+    None where the session is this process's own."""
+    remote = os.environ.get(_REMOTE, "")
+    return None if not remote or remote.startswith("local") else remote.partition("/;")[0].removeprefix("sc://")
+
+
 def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSession.Builder:
     """A session builder for this machine. Call ``.config`` on the result to set more, or to set these otherwise:
 
@@ -42,7 +49,7 @@ def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSe
     """
     require_pyspark()
     remote = os.environ.get(_REMOTE, "")
-    if not remote or remote.startswith("local"):  # Spark starts a server here then
+    if connect_server() is None:  # of a local remote Spark starts the server here
         require_java()
     for variable in _WORKER_PYTHON:
         os.environ.setdefault(variable, sys.executable)

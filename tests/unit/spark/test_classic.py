@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -46,3 +47,17 @@ def test_a_server_is_named_and_its_client_is_not_installed(tmp_path: Path) -> No
         "laketier.spi.errors.ConfigError: SPARK_REMOTE=sc://127.0.0.1:1: the client of Spark Connect"
     )
     assert told.endswith("Install `pyspark[connect]`, or unset SPARK_REMOTE.")
+
+
+def test_a_job_says_which_server_it_asks_as_that_may_take_minutes(tmp_path: Path) -> None:
+    """The client tries again for two minutes, and says nothing."""
+    script, job = tmp_path / "script.py", tmp_path / "job.yaml"
+    script.write_text("import sys; sys.modules['grpc'] = None; from laketier.cli.app import main; main()")
+    sink = {**TABLE, "lake.warehouse": str(tmp_path)}
+    job.write_text(json.dumps({"source": {"files": {"path": str(tmp_path), "format": "parquet"}}, "sink": sink}))
+    remote = os.environ | {"SPARK_REMOTE": "sc://127.0.0.1:1/;token=cAnArYs3cr3t", "JAVA_HOME": str(tmp_path)}
+    command = [sys.executable, str(script), "run", str(job)]
+    ended = subprocess.run(command, env=remote, capture_output=True, text=True, check=False)
+    first, *_ = ended.stderr.splitlines()
+    assert first.startswith("asking Spark Connect at 127.0.0.1:1 for a session"), ended.stderr
+    assert "cAnArYs3cr3t" not in first
