@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.service.schedule import State
-from laketier.service.state.deaths import APART_MS, PATIENCE_MS, SET_ASIDE_AFTER
+from laketier.service.state.deaths import APART_MS, MOST_RETURNS, PATIENCE_MS, SET_ASIDE_AFTER
 
 SLACK_MS = 60_000
 LEASES = 10
@@ -81,7 +81,7 @@ class Model:
             table = self.tables[number]
             owner = table.owner or ""
             silent = owner in self.seen and is_over(self.seen[owner] + lease_ms, lease_ms)
-            dead = silent and owner not in self.stopping
+            dead = silent and owner not in self.stopping and not self.has_returned(number, owner)
             table.suspect = table.suspect or dead
             table.deaths += dead and table.alone
             guilty = dead and table.alone and table.deaths >= SET_ASIDE_AFTER and self.has_others(number)
@@ -91,6 +91,12 @@ class Model:
             else:
                 self.note(number, owner, "expired", None)
                 self.give_back(number)
+
+    def has_returned(self, number: int, owner: str) -> bool:
+        """Whether the worker lost a lease of the table before, and lived to take it again; not so often, though, that
+        the table may be what freezes it."""
+        lost = [how for key, how in self.ended.items() if key[0] == number and how[:2] == (owner, "expired")]
+        return 0 < len(lost) < MOST_RETURNS
 
     def has_others(self, number: int) -> bool:
         """Whether the service has another table."""

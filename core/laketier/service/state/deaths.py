@@ -40,7 +40,7 @@ PATIENCE_MS = 60_000
 takes no others beside one. A round that hangs must not hold up all others."""
 APART_MS = 1_800_000
 """So long no other suspect is leased beside one: with two of them nobody would know which one to charge."""
-_MOST_RETURNS = 8
+MOST_RETURNS = 8
 """A worker that came back so often from rounds of one table is charged again: it may be the table that freezes it, each
 time for longer than a lease."""
 _SET_ASIDE = "set aside: "
@@ -218,7 +218,7 @@ def _returned(connection: Connection, expired: Sequence[RegisteredTable]) -> set
         ROUNDS.c.worker.in_({table.lease_owner or "" for table in expired}),
         ROUNDS.c.ending == LeaseEnd.EXPIRED.value,
     )
-    query = lost.group_by(ROUNDS.c.tiering_table, ROUNDS.c.worker).having(func.count() < _MOST_RETURNS)
+    query = lost.group_by(ROUNDS.c.tiering_table, ROUNDS.c.worker).having(func.count() < MOST_RETURNS)
     owners = {table.id: table.lease_owner for table in expired}
     return {row.tiering_table for row in connection.execute(query) if owners[row.tiering_table] == row.worker}
 
