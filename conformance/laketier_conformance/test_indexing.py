@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -37,6 +38,8 @@ from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.outside import local_folder
 
+_OF_NUMBERS = (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER)
+
 
 def _built(
     table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2, column: str = "id"
@@ -50,7 +53,7 @@ def _planned(
     table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2, column: str = "id"
 ) -> tuple[IndexPlan, LakeIndexBuilder]:
     indexer = _indexer(table)  # outside of `try`: a format that has no indexer says so here
-    for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER):
+    for kind in _OF_NUMBERS:
         try:
             plan = indexer.plan(IndexSpec(f"of_{column}", column, kind), most, mode)
         except FeatureNotSupported:
@@ -211,6 +214,10 @@ def test_what_does_not_fit_is_refused_before_a_task_runs(table: Table) -> None:
     ):
         with refused((ConfigError, FeatureNotSupported), doing):
             indexer.plan(odd, most, mode)
+    for kind in _OF_NUMBERS:
+        told = f"an index of kind {kind.value} is to be built within a byte"
+        with suppress(ConfigError, FeatureNotSupported), goes_well(told, but=(ConfigError,)):
+            indexer.plan(replace(spec, kind=kind), 1).builder.within(IndexResources(memory=1))
     expect(table.lake.files() - before, set(), "files that refused plans left")
     _indexer(table).publish(*_built(table))
     for doing, odd in (

@@ -18,6 +18,7 @@ from laketier.spi import (
     FeatureNotSupported,
     Hybrid,
     IndexKind,
+    IndexMode,
     IndexSpec,
     LakeSearcher,
     LaketierError,
@@ -34,7 +35,7 @@ from laketier.spi import (
 )
 from laketier_conformance import apart
 from laketier_conformance.documents import ALL, PHRASES, QUERIES, TEXTS, Documents, documents, size_of
-from laketier_conformance.expect import expect, goes_well, refused
+from laketier_conformance.expect import expect, goes_well, is_final, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, token
 from laketier_conformance.points import ASKED, ODD, Pointed, same_places
@@ -301,6 +302,23 @@ def test_a_search_of_damaged_files(texts: Documents, unproven: Unproven) -> None
         finally:
             apart.write(root / name, content)
     expect(sorted(texts.found("kolt")), right, "the rows that a search finds after all files were put back")
+    largest = {Path(name).suffix: name for name in sorted(before, key=lambda name: len(files.get(name, b"")))}
+    for name in largest.values():
+        apart.write(root / name, files[name][: len(files[name]) // 2])
+        _is_built_or_refused(texts, f"words are indexed of a table whose file {Path(name).name} was cut")
+        apart.write(root / name, files[name])
+
+
+def _is_built_or_refused(texts: Documents, told: str) -> None:
+    """A task tells of what it can't read by an error of laketier's, and of nobody who came first."""
+    try:
+        plan = texts.indexer.plan(texts.spec, 1, IndexMode.REPLACE)
+        for part in plan.parts:
+            plan.builder.build(part)
+    except LaketierError as error:
+        is_final(error, told)
+    except Exception as error:
+        raise AssertionError(f"{told}: expected an error of laketier's, found {error!r}") from error
 
 
 _DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
