@@ -143,7 +143,7 @@ def _is_of_one_moment(
 ) -> None:
     """Another driver of a pipeline publishes its next epoch while the table is opened. Whoever takes the watermark of
     before and the snapshot of after decides by the one, and his commit passes by the other: the rows come twice."""
-    asked = {"do": "tell", "table": NAME, "what": "opened"}
+    asked: dict[str, Any] = {"do": "tell", "table": NAME, "what": "opened"}
     table = lake.table(NAME)
     rival = _Rival(lake, children, "p", _epoch(table) + 1)
     with looks() as looked:

@@ -100,8 +100,7 @@ def taken_over(location: str, record: PartRecord) -> BuiltIndexPart | None:
             found = folder.status(f"{new}/{path}")
             if found is None or found.st_size != size or _digest(folder, f"{new}/{path}") != record.digests.get(path):
                 raise OutsideTable(f"{path} is not the file that the task wrote")
-        folder.sync_folder(new)
-        write_record(location, record.name, taken)
+        write_record(location, record.name, taken)  # which makes the names before it durable, too
     except (OSError, LaketierError) as error:
         log.warning("part %s of index %s is built again: %s", record.built.part.number, record.name, error)
         with suppress(OSError, OutsideTable):
