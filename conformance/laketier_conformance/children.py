@@ -20,8 +20,7 @@ _AGAIN = 9
 _WORKS_SECONDS = 1.0
 """Of a processor, in that time. One that waits for what never comes, such as a lock, needs none."""
 STILL_SECONDS = 1.0
-LITTLE_STILL_SECONDS = 0.1
-"""Once a lock kept two from coming, it keeps others: a format with locks would wait at each step for nothing."""
+_LITTLE_STILL_SECONDS = 0.1
 _STILL_WORKS_SECONDS = 0.03
 """Of a processor, in that time: one that polls for a lock needs less, one that works for its answer more."""
 _STILL_LOOKS = 10
@@ -134,6 +133,20 @@ class Child:
             self._process.stdin.write(line.encode() + b"\n")
         except BrokenPipeError:
             raise ChildDied(self._process.wait()) from None
+
+
+class Patience:
+    """With those that come to a table, one after the other, while another process is stopped on its way."""
+
+    def __init__(self) -> None:
+        self._kept = 0
+
+    def came(self, child: Child) -> bool:
+        """`Child.answers_or_waits`. Once a lock kept two from coming, it keeps others: with a format that has locks
+        each step would take a second for nothing."""
+        came = child.answers_or_waits(STILL_SECONDS if self._kept < 2 else _LITTLE_STILL_SECONDS)
+        self._kept += not came
+        return came
 
 
 def _says_more(pipe: IO[bytes], seconds: float) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 from laketier.spi import AddColumn, DeliveryLevel, Feature, support_of
 from laketier.tiering import RoundOutcome
-from laketier_conformance.children import Child
+from laketier_conformance.children import Child, Patience
 from laketier_conformance.delivery import ids_until, made_whole, not_absent, own, publish_of, round_of
 from laketier_conformance.expect import expect, told
 from laketier_conformance.interposed.disk import SYNCS, WRITES
@@ -207,10 +207,10 @@ def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interpos
     """Another pipeline publishes while a round waits before one of its effects; where a lock keeps it from that, the
     round goes on first. Both drivers are in containers, where each process has the number 1."""
     rivals: list[Child] = []
-    came = 0
+    came, patience = 0, Patience()
 
     def rivalled(epoch: int) -> dict[str, Any]:
-        meanwhile = {"meanwhile": lambda: rivals.append(_rival(table, children, came))}
+        meanwhile = {"meanwhile": lambda: rivals.append(_rival(table, children, came, patience))}
         return {**meanwhile, "contained": True, **round_of(epoch)}
 
     for epoch, run in enumerate(rivalled_at_each(runs, rivalled)):
@@ -233,12 +233,13 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
     other one waits, and that one finds the epoch there. A look at the table that is not made again under the lock lets
     both pass. Both are in containers, as above."""
     twins: list[Child] = []
+    patience = Patience()
 
     def twin(epoch: int) -> None:
         (other,) = children(1)
         twins.append(other)
         other.begin(table.lake, contained=True, **round_of(epoch))
-        other.answers_or_waits()
+        patience.came(other)
 
     def twinned(epoch: int) -> dict[str, Any]:
         return {"meanwhile": lambda: twin(epoch), "contained": True, **round_of(epoch)}
@@ -253,11 +254,11 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
         expect(table.ids, ids_until(epoch + 1), f"{told}: rows of an epoch of two drivers, which ended with {outcomes}")
 
 
-def _rival(table: Table, children: Take, epoch: int) -> Child:
+def _rival(table: Table, children: Take, epoch: int, patience: Patience) -> Child:
     (rival,) = children(1)
     theirs = {"pipeline": "rival", "epoch": epoch, "tasks": [[RIVALS + epoch]]}
     rival.begin(table.lake, "round", table="db.t", contained=True, **theirs)
-    rival.answers_or_waits()
+    patience.came(rival)
     return rival
 
 

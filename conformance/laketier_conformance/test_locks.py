@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from laketier.spi import LaketierError
-from laketier_conformance.children import LITTLE_STILL_SECONDS, STILL_SECONDS, Child
+from laketier_conformance.children import Child, Patience
 from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
@@ -42,7 +42,7 @@ class _Twins:
 
     def __init__(self, table: Table, children: Take) -> None:
         self._table, self._children = table, children
-        self._kept = 0
+        self._patience = Patience()
         self._there: list[Child] = []
 
     def come(self, epoch: int, **more: Any) -> None:
@@ -50,8 +50,7 @@ class _Twins:
         (twin,) = self._children(1)
         self._there.append(twin)
         twin.begin(self._table.lake, **round_of(epoch), **more)
-        patience = STILL_SECONDS if self._kept < 2 else LITTLE_STILL_SECONDS
-        self._kept += not twin.answers_or_waits(patience)
+        self._patience.came(twin)
 
     def end(self, run: Run, epoch: int, told: str) -> None:
         """Each row of the epoch is there once, or the replay has to bring it: no driver said that it was."""

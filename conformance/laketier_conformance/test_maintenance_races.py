@@ -15,7 +15,7 @@ import pytest
 
 from laketier.spi import DeliveryLevel, Feature, LaketierError, WriteMode, support_of
 from laketier_conformance.child import answer_of
-from laketier_conformance.children import LITTLE_STILL_SECONDS, STILL_SECONDS, Child
+from laketier_conformance.children import Child, Patience
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.disk import SYNCS
@@ -55,7 +55,7 @@ class _Beside:
     there: Seen = None
     rounds: int = 0
     others: int = 0
-    kept: int = 0
+    patience: Patience = field(default_factory=Patience)
     _comes: list[Child] = field(default_factory=list)
 
     def grow(self, mode: WriteMode = WriteMode.APPEND) -> None:
@@ -75,7 +75,7 @@ class _Beside:
         (other,) = self.children(1)
         self._comes.append(other)
         other.begin(self.table.lake, **request)
-        self.kept += not other.answers_or_waits(STILL_SECONDS if self.kept < 2 else LITTLE_STILL_SECONDS)
+        self.patience.came(other)
 
     def left(self) -> Answer | None:
         """Wait for it. None where it did not come."""

@@ -14,7 +14,7 @@ import pytest
 
 from laketier.spi import DeliveryLevel
 from laketier_conformance.child import answer_of
-from laketier_conformance.children import LITTLE_STILL_SECONDS, STILL_SECONDS, Child
+from laketier_conformance.children import Child, Patience
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
@@ -40,7 +40,7 @@ class _Rival:
     ) -> None:
         self._lake, self._children, self._pipeline = lake, children, pipeline
         self._there: Child | None = None
-        self._next, self._kept = first, 0
+        self._next, self._patience = first, Patience()
         self.came: int | None = None
         """The row of the last epoch that it published; None where it did not come."""
 
@@ -48,8 +48,7 @@ class _Rival:
         (self._there,) = self._children(1)
         row = [RIVALS + self._next]
         self._there.begin(self._lake, "round", table=NAME, pipeline=self._pipeline, epoch=self._next, tasks=[row])
-        patience = STILL_SECONDS if self._kept < 2 else LITTLE_STILL_SECONDS
-        self._kept += not self._there.answers_or_waits(patience)
+        self._patience.came(self._there)
 
     def leave(self, told: str, operation: Operation | None = None) -> None:
         """Wait for it. It may be refused, where it waited for a lock and came last."""

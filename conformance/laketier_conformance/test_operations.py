@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from laketier.spi import Feature
-from laketier_conformance.children import Child
+from laketier_conformance.children import Child, Patience
 from laketier_conformance.expect import expect
 from laketier_conformance.foreign import is_less, left_for
 from laketier_conformance.harness import Harness
@@ -137,12 +137,13 @@ def test_a_rival_asks_for_the_same(
     whole = runs.run(at=NOWHERE, but=SYNCS, **first.request)
     assert went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
     some = (pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed"))
+    patience = Patience()
     for number, at in enumerate(spread(len(whole.steps), *some), start=1):
         asked = Asked.of(operation, lake, number)
         rivals: list[Child] = []
         run = runs.run(
             at=at,
-            meanwhile=lambda: rivals.append(_rival(asked.lake, children, asked.request)),  # noqa: B023 - called before the next
+            meanwhile=lambda: rivals.append(_rival(asked.lake, children, asked.request, patience)),  # noqa: B023 - called before the next
             but=SYNCS,
             **asked.request,
         )
@@ -170,13 +171,14 @@ def test_another_table_is_made_meanwhile(
     whole = runs.run(at=NOWHERE, but=SYNCS, do="make", table="whole.t")
     assert went_well(whole.answer), f"a request to create goes well: found {whole.answer}"
     most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    patience = Patience()
     for at in sorted({*range(_FIRST), *spread(len(whole.steps), most and _FIRST, seed)}):
         rivals: list[Child] = []
 
         def rival(rivals: list[Child] = rivals, table: str = f"db{at}.beside") -> None:
             rivals.extend(children(1))
             rivals[0].begin(lake, "make", table=table)
-            rivals[0].answers_or_waits()
+            patience.came(rivals[0])
 
         run = runs.run(at=at, but=SYNCS, do="make", table=f"db{at}.t", meanwhile=rival)
         told = f"a table is created, {runs.told(run, 'another one of its database came before')}"
@@ -200,13 +202,14 @@ def test_a_rival_fills_the_table_that_is_made(
     whole = runs.run(at=NOWHERE, but=SYNCS, do="make", table=NAME)
     assert went_well(whole.answer), f"a request to create a table goes well: found {whole.answer}"
     most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    patience = Patience()
     for number, at in enumerate(sorted({0, *spread(len(whole.steps), -(-most // 4), seed)})):
         name = f"{NAME}{number}"
         fill = {"do": "fill", "table": name}
         rivals: list[Child] = []
         run = runs.run(
             at=at,
-            meanwhile=lambda: rivals.append(_rival(lake, children, fill)),  # noqa: B023 - called before the next
+            meanwhile=lambda: rivals.append(_rival(lake, children, fill, patience)),  # noqa: B023 - called before the next
             but=SYNCS,
             do="make",
             table=name,
@@ -220,10 +223,10 @@ def test_a_rival_fills_the_table_that_is_made(
         expect(lake.table(name).ids, expected, f"{told}: rows of the rival, which created the table and wrote to it")
 
 
-def _rival(lake: Lake, children: Callable[[int], list[Child]], request: dict[str, Any]) -> Child:
+def _rival(lake: Lake, children: Callable[[int], list[Child]], request: dict[str, Any], patience: Patience) -> Child:
     (rival,) = children(1)
     rival.begin(lake, **request)
-    rival.answers_or_waits()
+    patience.came(rival)
     return rival
 
 
