@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from laketier.spi import StorageError, TableNotFound
 from laketier_kafka.connection import Connection, Reasons, naming_client_errors
+from laketier_kafka.elections import asking_again
 from laketier_kafka.options import IsolationLevel
 
 # Kafka's own list of internal topics; a client's metadata does not mark them.
@@ -103,7 +104,8 @@ class Cluster:
     def offsets(
         self, topic: str, partitions: Collection[int], which: Asked, isolation: IsolationLevel
     ) -> Mapping[int, OffsetAt]:
-        """One offset of each partition."""
+        """One offset of each partition. Asks again while leaders are elected, for as long as a broker may take to
+        answer. Raises `TableNotFound` for a topic that is gone, and `StorageError`."""
         import confluent_kafka.admin
         from confluent_kafka import IsolationLevel as ClientIsolation
         from confluent_kafka import TopicPartition
@@ -119,7 +121,17 @@ class Cluster:
             answers = {at.partition: future.result() for at, future in futures.items()}
             return {partition: OffsetAt(answer.offset, answer.timestamp) for partition, answer in answers.items()}
 
-        return self._ask("asking for offsets", topic, ask)
+        retrying = asking_again(self.connection.timeout)
+        try:
+            return self._ask("asking for offsets", topic, lambda admin, seconds: retrying(ask, admin, seconds))
+        except TableNotFound as error:
+            self.topic(topic)  # raises it, too, where the topic is gone
+            raise StorageError(
+                "a broker knows nothing of a partition that the cluster has",
+                where=topic,
+                why="its leader is elected, or the broker has just started",
+                fix="Nothing, if it passes. Otherwise look at the leaders of this topic's partitions.",
+            ) from error
 
     def extents(self, topic: str, partitions: Collection[int]) -> Mapping[int, tuple[int, int]] | None:
         """The first offset that each partition holds, and the one after the last. None for a topic that is compacted,

@@ -72,6 +72,11 @@ class KafkaBroker:
         """Have a controller again."""
         self._tell("controller 1")
 
+    def refuse_offsets(self, code: int, times: int) -> None:
+        """Answer the next ``times`` questions for first and last offsets with this error of Kafka's protocol, and those
+        after them with offsets."""
+        self._tell(f"errors {_LIST_OFFSETS} {code} {times}")
+
     def kill(self) -> None:
         """At once, with all that is stored."""
         self._process.kill()
@@ -93,6 +98,9 @@ class KafkaBroker:
 _METADATA, _METADATA_WITHOUT_IDS = 3, 9
 """The number of Kafka's request that tells ids of topics, and its newest version without them."""
 
+_LIST_OFFSETS = 2
+"""The number of Kafka's request for first and last offsets."""
+
 
 class _Mock:
     """The mock's C interface, in the library that the Python client brings along."""
@@ -109,6 +117,8 @@ class _Mock:
         self._call("rd_kafka_mock_cluster_new", ctypes.c_void_p)
         self._cluster = ctypes.c_void_p(self._library.rd_kafka_mock_cluster_new(ctypes.c_void_p(client), 1))
         self._call("rd_kafka_mock_cluster_bootstraps", ctypes.c_char_p)
+        self._call("rd_kafka_mock_push_request_errors_array", None)
+        self._call("rd_kafka_mock_clear_request_errors", None)
         self.bootstrap = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
         self._library.rd_kafka_mock_set_controller_id(self._cluster, 1)
         if not topic_ids:
@@ -133,6 +143,11 @@ class _Mock:
                 )
             case ["controller", number]:
                 return int(call.rd_kafka_mock_set_controller_id(self._cluster, ctypes.c_int32(int(number))) or 0)
+            case ["errors", request, code, times]:
+                codes, asked = (ctypes.c_int * int(times))(*[int(code)] * int(times)), ctypes.c_int16(int(request))
+                call.rd_kafka_mock_clear_request_errors(self._cluster, asked)
+                call.rd_kafka_mock_push_request_errors_array(self._cluster, asked, ctypes.c_size_t(len(codes)), codes)
+                return 0
             case ["down"]:
                 return int(call.rd_kafka_mock_broker_set_down(self._cluster, 1))
             case ["up"]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from confluent_kafka import KafkaError
 
 import laketier
 from kafka_logs import json_options, mark, produce, read, source_at
@@ -126,6 +127,26 @@ def test_a_cluster_between_two_controllers_has_made_no_topic_again(
         broker.elect_controller()
         made.finish(engine.run(made.plan()))
     assert ids(lake) == [0, 1]
+
+
+@pytest.mark.parametrize("error", ["NOT_LEADER_FOR_PARTITION", "UNKNOWN_LEADER_EPOCH", "UNKNOWN_TOPIC_OR_PART"])
+def test_ends_are_asked_for_again_while_a_leader_is_elected(broker: KafkaBroker, error: str) -> None:
+    """Each ended a job that runs once, and the last told of a topic that is gone."""
+    produce(broker.bootstrap, error.lower(), [value(0)])
+    log = source_at(broker.bootstrap).open(error.lower(), json_options(id="int64"))
+    broker.refuse_offsets(getattr(KafkaError, error), 2)
+    assert log.bounds()["0"].latest == 1
+
+
+def test_a_topic_that_the_cluster_lists_is_not_gone(broker: KafkaBroker) -> None:
+    broker.create_topic("listed", 1)
+    log = source_at(broker.bootstrap, **{"timeout-seconds": 1}).open("listed", json_options(id="int64"))
+    broker.refuse_offsets(KafkaError.UNKNOWN_TOPIC_OR_PART, 100)
+    with pytest.raises(StorageError, match="a partition that the cluster has") as told:
+        log.bounds()
+    assert is_retryable(told.value)
+    broker.refuse_offsets(KafkaError.UNKNOWN_TOPIC_OR_PART, 0)
+    assert log.bounds()["0"].latest == 0
 
 
 def test_who_begins_while_a_cluster_has_no_controller_takes_no_name_for_an_id(broker: KafkaBroker) -> None:
@@ -311,7 +332,7 @@ def test_a_topic_that_is_compacted_no_more_goes_on_once_it_was_compacted_again(
     mark(nameless.bootstrap, "t")
     produce(nameless.bootstrap, "t", [value(3)])
     with pytest.raises(
-        OffsetsRewritten, match=r"If it was compacted until lately.* `laketier service resume`, and take"
+        OffsetsRewritten, match=r"If it was compacted until lately.* `laketier service retier`, and take"
     ):
         round_of(nameless, lake.config, engine)
     is_compacted[0] = True
