@@ -289,6 +289,13 @@ def laketier_source() -> LogSourcePlugin:
     return plugin
 
 
+def _put(path: Path, text: str) -> None:
+    """In the place of a file. Who is reading goes on with the old one."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
 class _Files(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *arguments: Any) -> None:
         return
@@ -460,9 +467,7 @@ class NotesHarness(SourceHarness):
         path = self.root / name / "0.log"
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         kept = [{**line, "gap": line["o"] in (2, 3, 5)} for line in lines]
-        new = path.with_suffix(".new")  # who is reading goes on with the old one
-        new.write_text("".join(json.dumps(line) + "\n" for line in kept))
-        new.replace(path)
+        _put(path, "".join(json.dumps(line) + "\n" for line in kept))
         return [json.loads(line["v"]) for line in kept if not line["gap"]]
 
     def expire(self, name: str) -> None:
@@ -474,7 +479,7 @@ class NotesHarness(SourceHarness):
     def expire_all(self, name: str) -> None:
         meta = self.describe(name)
         for bucket in meta["buckets"]:
-            (self.root / name / f"{bucket}.log").write_text("")
+            _put(self.root / name / f"{bucket}.log", "")
         self.describe(name, expired=dict(meta["next"]))
 
     def replace_input(self, name: str) -> None:
