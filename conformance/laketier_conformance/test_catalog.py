@@ -92,7 +92,7 @@ def _is_kept_whole(
 
 def test_properties_stay_as_they_are(lake: Lake) -> None:
     """Those that the format keeps: it may have no place for a name that it does not know."""
-    values = ("x=y", "two\nlines", "# no comment", " blanks ", "\u00e9 'q' \"q\" \\ 100 %", "")
+    values = ("x=y", "two\nlines", "# no comment", " blanks ", "\u00e9 'q' \"q\" \\ 100 %", "TRUE", "007", "")
     asked = {f"note.{number}": value for number, value in enumerate(values)}
     told = lake.create(name="db.told", properties=asked).info.descriptor.properties
     kept = {name: value for name, value in told.items() if name.startswith("note.")}
