@@ -38,7 +38,8 @@ USED: dict[str, set[str]] = {
     "plugins/iceberg/laketier_iceberg/private.py": {"_load_file_io", "_update_and_stage_table"},
     # confluent-kafka: documented, and spelled as librdkafka spells its own errors.
     "plugins/kafka/laketier_kafka/client_errors.py": {
-        "_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_AUTO_OFFSET_RESET", "_BAD_MSG", "_INVALID_ARG", "_PARTITION_EOF",
+        "_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_AUTO_OFFSET_RESET", "_BAD_MSG", "_INVALID_ARG",
+        "_NOENT", "_PARTITION_EOF",
         "_RESOLVE", "_TIMED_OUT", "_TRANSPORT", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "_UNSUPPORTED_FEATURE",
     },
     # pylance: a schema with its field ids and other metadata; the path of a data file, in a hundredth of the time; the

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import count
 from typing import Any, TypeVar
 
 from laketier.spi import StorageError, TableNotFound
@@ -17,6 +19,8 @@ _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_gro
 Answer = TypeVar("Answer")
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+_LEAST_SECONDS = 1.0
+"""What a broker gets to answer when it is asked again."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,7 @@ class Cluster:
         metadata = self._ask("looking for a topic", name, lambda admin, seconds: admin.list_topics(timeout=seconds))
         found = metadata.topics.get(name)
         if found is None:
-            raise TableNotFound(
-                f"there is no topic {name!r}", where=self.connection.bootstrap_servers, fix="Check the table's name."
-            )
+            raise self._gone(name)
         if not found.partitions:
             raise StorageError("the topic has no partitions yet", where=name, why=str(found.error or "it is new"))
         # Its name in place of the id would be another topic to whoever compares them, which stops a table for good. And
@@ -105,15 +107,21 @@ class Cluster:
         self, topic: str, partitions: Collection[int], which: Asked, isolation: IsolationLevel
     ) -> Mapping[int, OffsetAt]:
         """One offset of each partition. Asks again while leaders are elected, for as long as a broker may take to
-        answer. Raises `TableNotFound` for a topic that is gone, and `StorageError`."""
+        answer, and only while the cluster lists the topic. Raises `TableNotFound` for a topic that is gone, and
+        `StorageError`."""
         import confluent_kafka.admin
         from confluent_kafka import IsolationLevel as ClientIsolation
         from confluent_kafka import TopicPartition
 
         admins: Any = confluent_kafka.admin
         level = ClientIsolation[isolation.name]
+        until, tries = time.monotonic() + self.connection.timeout, count()
 
-        def ask(admin: Any, seconds: float) -> Mapping[int, OffsetAt]:
+        def ask(admin: Any) -> Mapping[int, OffsetAt]:
+            seconds = max(until - time.monotonic(), _LEAST_SECONDS)
+            # The client remembers that a partition has no leader until it is asked to list topics.
+            if next(tries) and topic not in admin.list_topics(timeout=seconds).topics:
+                raise self._gone(topic)
             asked = {
                 TopicPartition(topic, partition): getattr(admins.OffsetSpec, which.value)() for partition in partitions
             }
@@ -123,7 +131,7 @@ class Cluster:
 
         retrying = asking_again(self.connection.timeout)
         try:
-            return self._ask("asking for offsets", topic, lambda admin, seconds: retrying(ask, admin, seconds))
+            return self._ask("asking for offsets", topic, lambda admin, _: retrying(ask, admin))
         except TableNotFound as error:
             self.topic(topic)  # raises it, too, where the topic is gone
             raise StorageError(
@@ -132,6 +140,11 @@ class Cluster:
                 why="its leader is elected, or the broker has just started",
                 fix="Nothing, if it passes. Otherwise look at the leaders of this topic's partitions.",
             ) from error
+
+    def _gone(self, topic: str) -> TableNotFound:
+        return TableNotFound(
+            f"there is no topic {topic!r}", where=self.connection.bootstrap_servers, fix="Check the table's name."
+        )
 
     def extents(self, topic: str, partitions: Collection[int]) -> Mapping[int, tuple[int, int]] | None:
         """The first offset that each partition holds, and the one after the last. None for a topic that is compacted,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.spi import ConfigError, LaketierError, StorageError, TableNotFound
+from laketier_kafka.elections import is_election
 from laketier_kafka.options import IsolationLevel, KafkaOptions
 
 _LOG = logging.getLogger("laketier.kafka")
@@ -181,6 +182,8 @@ def refusal(connection: Connection, error: Any, doing: str, where: str | None, r
     fix = "Check bootstrap-servers, that this machine reaches the brokers, and whether they want TLS."
     if code in (client_errors.AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED) or "SASL" in why or "SSL" in why:
         fix = "Check client.security.protocol, client.sasl.* and client.ssl.*."
+    elif is_election(error):
+        fix = "Nothing, if it passes. Otherwise look at the leaders of this topic's partitions."
     elif "AUTHORIZATION" in error.name():
         fix = "Let this user describe and read the topic."
     return StorageError(f"Kafka did not answer while {doing}", where=where, why=why, fix=fix)

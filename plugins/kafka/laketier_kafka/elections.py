@@ -1,5 +1,5 @@
-"""Brokers' errors while a partition changes its leader. Librdkafka's consumer asks again by itself; its admin client,
-which is asked for first and last offsets, hands them on."""
+"""Errors while a partition changes its leader, or has none. Librdkafka's consumer asks again by itself; its admin
+client, which is asked for first and last offsets, hands them on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def asking_again(seconds: float) -> tenacity.Retrying:
     return tenacity.Retrying(
         retry=tenacity.retry_if_exception(_tells_of_election),
         wait=tenacity.wait_random_exponential(multiplier=0.05, max=_LONGEST_WAIT_SECONDS),
-        stop=tenacity.stop_after_delay(seconds),
+        stop=tenacity.stop_before_delay(seconds),
         reraise=True,
     )
 
@@ -31,10 +31,14 @@ def _tells_of_election(error: BaseException) -> bool:
 
 def is_election(error: KafkaError) -> bool:
     """Whether a broker that is no leader (yet, or any more) answers so. One that was told of no partition yet knows no
-    topic of that name either, so of that name it says nothing."""
+    topic of that name either, so of that name it says nothing. Of a partition that has no leader the client itself
+    says that it finds none."""
     from confluent_kafka import KafkaError
 
+    from laketier_kafka import client_errors
+
     return error.code() in (
+        client_errors.NO_LEADER,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,

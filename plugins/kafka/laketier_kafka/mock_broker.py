@@ -72,6 +72,14 @@ class KafkaBroker:
         """Have a controller again."""
         self._tell("controller 1")
 
+    def lose_leader(self, topic: str, partition: int) -> None:
+        """As while a partition's new leader is elected."""
+        self._tell(f"leader {topic} {partition} -1")
+
+    def elect_leader(self, topic: str, partition: int) -> None:
+        """Lead a partition again."""
+        self._tell(f"leader {topic} {partition} 1")
+
     def refuse_offsets(self, code: int, times: int) -> None:
         """Answer the next ``times`` questions for first and last offsets with this error of Kafka's protocol, and those
         after them with offsets."""
@@ -143,6 +151,12 @@ class _Mock:
                 )
             case ["controller", number]:
                 return int(call.rd_kafka_mock_set_controller_id(self._cluster, ctypes.c_int32(int(number))) or 0)
+            case ["leader", name, partition, number]:
+                return int(
+                    call.rd_kafka_mock_partition_set_leader(
+                        self._cluster, name.encode(), ctypes.c_int32(int(partition)), ctypes.c_int32(int(number))
+                    )
+                )
             case ["errors", request, code, times]:
                 codes, asked = (ctypes.c_int * int(times))(*[int(code)] * int(times)), ctypes.c_int16(int(request))
                 call.rd_kafka_mock_clear_request_errors(self._cluster, asked)

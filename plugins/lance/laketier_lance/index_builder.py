@@ -230,7 +230,7 @@ def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int
     other fragments, and `SerializationError`."""
     from lance.dataset import Index, IndexFile
 
-    told = BuiltSegment.read(built.payload)
+    told = BuiltSegment.read(built.payload, location)
     covered = set(told.fragments)
     if covered != fragments:
         raise TableChanged(

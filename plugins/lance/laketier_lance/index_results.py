@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from laketier.spi import DataclassSerializer
+from laketier.spi import DataclassSerializer, SerializationError
 
 if TYPE_CHECKING:
     from lance.dataset import Index
@@ -16,11 +16,20 @@ _VERSION = 1
 
 
 class _Text:
-    """A frozen dataclass as text, equal for equal values. Raises `SerializationError` for what is not of its types."""
+    """A frozen dataclass as text, equal for equal values."""
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        return DataclassSerializer(cls, _VERSION).deserialize(_VERSION, text.encode())
+    def read(cls, text: str, where: str | None = None) -> Self:
+        """Raises `SerializationError` for what is not of its types. ``where``: the table."""
+        try:
+            return DataclassSerializer(cls, _VERSION).deserialize(_VERSION, text.encode())
+        except SerializationError as error:
+            raise SerializationError(
+                "a task's result can't be read",
+                where=where,
+                why=str(error),
+                fix="Run the same laketier and plugin versions on the driver and on all executors, and build again.",
+            ) from error
 
     def text(self) -> str:
         return DataclassSerializer(type(self), _VERSION).serialize(self).decode()

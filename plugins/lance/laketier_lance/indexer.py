@@ -289,7 +289,8 @@ class LanceIndexer(LakeIndexer):
         from lance import LanceOperation
 
         now = deletions(dataset)
-        before = {fragment: file for each in built for fragment, file in BuiltSegment.read(each.payload).deleted}
+        told = (BuiltSegment.read(each.payload, self._location) for each in built)
+        before = {fragment: file for each in told for fragment, file in each.deleted}
         changed = {fragment for fragment, file in before.items() if now.get(fragment) != file}
         if not changed:
             return set()

@@ -552,9 +552,11 @@ def test_a_result_that_can_not_be_read(tmp_path: Path, payload: Any) -> None:
     _segment(tmp_path)
     with pytest.raises(SerializationError):
         unpacked(_built(payload=payload), "x", str(tmp_path), {0})
-    for text in ("", "5", "null", "[]", "{}"):
-        with pytest.raises(SerializationError):
+    older = '{"fields":[0],"fragments":[0],"index_version":1,"kind":"k","details":"00","files":[],"deleted":{}}'
+    for text in ("", "5", "null", "[]", "{}", older):
+        with pytest.raises(SerializationError, match="Run the same laketier and plugin versions") as failure:
             unpacked(replace(_built(), payload=text), "x", str(tmp_path), {0})
+        assert failure.value.where == str(tmp_path)
 
 
 def test_a_segment_of_other_fragments_is_refused(tmp_path: Path) -> None:

@@ -138,6 +138,26 @@ def test_ends_are_asked_for_again_while_a_leader_is_elected(broker: KafkaBroker,
     assert log.bounds()["0"].latest == 1
 
 
+def test_a_client_that_found_no_leader_finds_the_one_that_is_elected(broker: KafkaBroker) -> None:
+    """It keeps what it was told of leaders, and asked no broker again."""
+    broker.create_topic("led", 1)
+    cluster, patient = (Cluster(Connection(broker.bootstrap, seconds)) for seconds in (0.1, 20.0))
+    asked = ("led", [0], Asked.LATEST, IsolationLevel.READ_COMMITTED)
+    assert patient.offsets(*asked)[0].offset == 0
+    broker.lose_leader("led", 0)
+    with pytest.raises(StorageError, match="look at the leaders of this topic") as told:
+        cluster.offsets(*asked)
+    assert is_retryable(told.value)
+    patient.topic("led")  # it is told now that there is no leader
+    broker.elect_leader("led", 0)
+    assert patient.offsets(*asked)[0].offset == 0
+    broker.lose_leader("led", 0)
+    patient.topic("led")
+    broker.delete_topic("led")
+    with pytest.raises(TableNotFound, match="no topic 'led'"):
+        patient.offsets(*asked)
+
+
 def test_a_topic_that_the_cluster_lists_is_not_gone(broker: KafkaBroker) -> None:
     broker.create_topic("listed", 1)
     log = source_at(broker.bootstrap, **{"timeout-seconds": 1}).open("listed", json_options(id="int64"))
