@@ -27,8 +27,8 @@ def storable(table: Table, splits: list[LogSplit], refused_rows: set[str]) -> Re
         except FeatureNotSupported as refusal:
             raise AssertionError(
                 "a source without `read_storable` refuses it at once, and a round reads by `read` then: found "
-                f"{refusal.feature!r} refused once its rows were asked for, which fails each round. It has a `yield`: "
-                "raise in a method without one"
+                f"{refusal.feature!r} refused once its rows were asked for. It has a `yield`: raise in a method "
+                "without one"
             ) from refusal
     return found
 

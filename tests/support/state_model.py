@@ -223,11 +223,12 @@ class Model:
                 continue
             table_id, priority, freshness = wanted[name]
             same = [number for number in rows if self.tables[number].table_id == table_id]
+            for number in rows:
+                self.tables[number].back = False
             if same and self.tables[same[0]].state is State.RECREATED:
                 self.tables[same[0]].back = True
                 continue
             for number in rows:
-                self.tables[number].back = False
                 if self.tables[number].table_id != table_id:
                     self.drop(number, now, "recreated", State.RECREATED, by_hand=False)
             if not same:

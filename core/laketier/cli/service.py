@@ -100,7 +100,9 @@ def rounds(
         found = [each for each in store.snapshot() if each.table.name == table]
         if not found:
             raise TableNotFound(f"the service has no table {table!r}", where=str(file), fix="See `service status`.")
-        history = [record for each in found for record in store.rounds(each.table.id, limit)][:limit]
+        # Of a recreated table there are two, and either may be the one that is in use.
+        every = [record for each in found for record in store.rounds(each.table.id, limit)]
+        history = sorted(every, key=lambda record: record.ended_at, reverse=True)[:limit]
     if json:
         print_json([asdict(record) for record in history])
         return

@@ -7,6 +7,7 @@ over without their offsets; such a row is told at the last offset of its split, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +33,21 @@ def storable_rows(
     log: TableLog, split: LogSplit, find_unstorable: FindUnstorable, on_bad_record: OnBadRecord
 ) -> Iterator[pa.RecordBatch]:
     """The rows of ``split`` without those that ``find_unstorable`` finds, which ``on_bad_record`` is told. Executor."""
+    told = False
+
+    def noted(record: BadRecord) -> None:
+        nonlocal told
+        told = True
+        on_bad_record(record)
+
     try:
-        return log.read_storable(split, find_unstorable, on_bad_record=on_bad_record)
+        batches = log.read_storable(split, find_unstorable, on_bad_record=noted)
+        first = next(batches, None)  # where the method has a `yield`, it refuses only now
     except FeatureNotSupported:
+        if told:
+            raise  # by another reading it would be told twice
         return _told_by_row(log.read(split, on_bad_record=on_bad_record), split, find_unstorable, on_bad_record)
+    return batches if first is None else chain([first], batches)
 
 
 def unstorable_changes(merge: Merge, find_unstorable: FindUnstorable) -> FindUnstorable:

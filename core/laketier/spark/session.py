@@ -22,10 +22,12 @@ _MASTER = "SPARK_MASTER"
 
 
 def connect_server() -> str | None:
-    """The address of the server of Spark Connect that `SPARK_REMOTE` names, without parameters, which may be secrets.
-    None where the session is this process's own."""
+    """The address of the server of Spark Connect that `SPARK_REMOTE` names, without parameters and users, which may be
+    secrets. None where the session is this process's own."""
     remote = os.environ.get(_REMOTE, "")
-    return None if not remote or remote.startswith("local") else remote.partition("/;")[0].removeprefix("sc://")
+    if not remote or remote.startswith("local"):
+        return None
+    return re.split("[/;?#]", remote.removeprefix("sc://"), maxsplit=1)[0].rpartition("@")[2]
 
 
 def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSession.Builder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,7 +122,9 @@ def test_a_database_that_takes_no_writes_is_shown_as_such_though_it_can_be_read(
             look.alive()
         assert up() == 0
         other.execute("ROLLBACK")
+        caplog.set_level(logging.INFO)
         leases.beat()
+        assert "the state database answers again" in caplog.text
         look.alive()
         assert up() == 1
 

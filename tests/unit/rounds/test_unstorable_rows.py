@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from laketier.rounds import LogTask, OnBadRecordPolicy, run_log_task
 from laketier.rounds.checked_log import CheckedLog
 from laketier.spi import (
     BadRecord,
+    FeatureNotSupported,
     FindUnstorable,
     IncompatibleData,
     LakeWriter,
@@ -106,6 +108,34 @@ def test_rows_that_are_refused_late_are_bad_records_and_the_others_are_staged_on
     assert sorted(row for rows in factory.table.staged.values() for row in rows) == [
         key for key in range(20) if key % 9 != 4
     ]
+
+
+class RefusesLate(Rows):
+    """A method with a `yield`."""
+
+    tells = False
+
+    def read_storable(self, split: LogSplit, *_: Any, on_bad_record: OnBadRecord) -> Iterator[pa.RecordBatch]:
+        if self.tells:
+            on_bad_record(BadRecord(bucket="0", offset=split.start, error="it is bad", value=None))
+        if split.start >= 0:
+            raise FeatureNotSupported("telling the records of rows", format="notes", reason="the table has none")
+        yield
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_a_source_that_refuses_to_tell_records_as_it_is_read_is_read_without(tells: bool) -> None:
+    """Unless it told some first, which would be told twice."""
+    factory = Strict(lambda key: key % 9 == 4)
+    task = _task(factory, OnBadRecordPolicy.DROP)
+    log = RefusesLate(task.log.table, _log(20).entries)
+    log.tells = tells
+    answer = run_log_task(replace(task, log=log))
+    if tells:
+        assert isinstance(answer.error, FeatureNotSupported)
+        return
+    assert (answer.error, answer.bad) == (None, 2)
+    assert sum(map(len, factory.table.staged.values())) == 18
 
 
 def test_the_first_record_that_is_refused_ends_a_task_that_is_to_fail() -> None:

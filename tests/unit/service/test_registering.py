@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from laketier.cli import service as cli
+from laketier.service.metrics import one_per_name
 from laketier.service.schedule import IllegalTransition, State
 from laketier.service.state import (
     LeaseEnd,
@@ -136,6 +140,37 @@ def test_a_table_that_its_source_has_again_goes_on_when_a_person_says_so(store: 
     old, new = (status.table for status in store.snapshot())
     assert (old.state, old.epoch, old.error, new.state) == (State.SCHEDULED, 7, None, State.RECREATED)
     assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["1"]
+
+
+def test_of_tables_of_one_name_that_one_goes_on_which_the_source_listed_last(store: StateStore) -> None:
+    for table_id in "12312":
+        store.register([table("t", table_id=table_id)])
+    assert [(status.table.error or "")[:35] for status in store.snapshot()] == [
+        "the source's table was recreated: i",
+        "the source has this table again: it",
+        "",
+    ]
+    assert store.resume("s.*") == ("s.t",)
+    assert [status.table.state for status in store.snapshot()] == [State.RECREATED, State.SCHEDULED, State.NEW]
+    names = one_per_name(store.snapshot())
+    assert [each.table.table_id for each in names] == ["3"]  # until a worker has listed the tables
+    store.register([table("t", table_id="2")])
+    assert [each.table.table_id for each in one_per_name(store.snapshot())] == ["2"]
+    store.pause("s.t")
+    store.register([table("t", table_id="3")])
+    assert store.resume("s.t") == ("s.t",)  # both, and it is told once
+
+
+def test_the_newest_rounds_of_a_recreated_table_are_shown_first(
+    store: StateStore, clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for table_id in "12":
+        clock.pass_seconds(60)
+        store.register([table("t", table_id=table_id)])
+        store.finish(store.acquire(A, 1, 30)[0], Success())
+    monkeypatch.setattr(cli, "opened_store", lambda _: nullcontext(store))
+    cli.rounds(Path("service.yaml"), "s.t", limit=1, json=True)
+    assert [each["fence"] for each in json.loads(capsys.readouterr().out)] == [2]
 
 
 def test_another_target_stops_the_table(store: StateStore) -> None:

@@ -14,6 +14,7 @@ import pytest
 import laketier.spark
 from laketier.connectors import ParquetFolder
 from laketier.spark.log_engine import SparkLogEngine
+from laketier.spark.session import connect_server
 from laketier.spi import FeatureNotSupported
 
 Remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
@@ -47,6 +48,12 @@ def test_a_server_is_named_and_its_client_is_not_installed(tmp_path: Path) -> No
         "laketier.spi.errors.ConfigError: SPARK_REMOTE=sc://127.0.0.1:1: the client of Spark Connect"
     )
     assert told.endswith("Install `pyspark[connect]`, or unset SPARK_REMOTE.")
+
+
+@pytest.mark.parametrize("remote", ["sc://h:1", "sc://h:1/;token=x", "sc://h:1;token=x", "sc://x:x@h:1/", "sc://h:1?x"])
+def test_a_server_is_named_without_what_may_be_secret(remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", remote)
+    assert connect_server() == "h:1"
 
 
 def test_a_job_says_which_server_it_asks_as_that_may_take_minutes(tmp_path: Path) -> None:

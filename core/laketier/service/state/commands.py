@@ -57,7 +57,7 @@ def apply(connection: Connection, service: str, pattern: str, now: int, command:
     is_name = any(pattern == table.name for table in tables)
     if refused and not did and (is_name or not any(isinstance(error, _Runs) for error in refused)):
         raise refused[0]
-    return tuple(did)
+    return tuple(dict.fromkeys(did))  # of a recreated table there are two
 
 
 def pause(table: RegisteredTable, _now: int) -> Mapping[str, Any] | None:

@@ -86,16 +86,15 @@ class Registrar:
             return
         rows = [self._identified(wanted, row) if not row.table_id else row for row in rows]
         same = [row for row in rows if row.table_id == wanted.table_id]
-        if same and same[0].state is State.RECREATED:
-            # A worker whose list is older than another's, as a rule. Or the source was another one for a while: behind
-            # a wrong address, below a mount that was away, restored from a backup. Nothing tells which; a person does.
-            self._tell(
-                same[0], f"{IS_BACK}its id is {wanted.table_id!r} once more. {_TAKE_UP.format(name=same[0].name)}"
-            )
-            return
         for row in rows:
             if row.table_id != wanted.table_id and is_back(row):
                 self._tell(row, _made_again(row, wanted))
+        if same and same[0].state is State.RECREATED:
+            # A worker whose list is older than another's, as a rule. Or the source was another one for a while: behind
+            # a wrong address, below a mount that was away, restored from a backup. Nothing tells which; a person does.
+            self._tell(same[0], _is_back_now(same[0]))
+            return
+        for row in rows:
             if row.table_id != wanted.table_id and row.state is not State.RECREATED:
                 self._set(row, move(row.name, row.state, State.RECREATED), _made_again(row, wanted), LeaseEnd.RECREATED)
                 self._did["recreated"].append(row.name)

@@ -227,8 +227,9 @@ class StateStore:
         return self._command(pattern, commands.pause)
 
     def resume(self, pattern: str) -> tuple[str, ...]:
-        """Make paused, stopped and by hand dropped tables due now, their failures forgotten. Of a pattern that matches
-        tables which wait for nobody, and no others, none is named."""
+        """Make paused, stopped and by hand dropped tables due now, and recreated ones that their source has again;
+        their failures are forgotten. Of a pattern that matches tables which wait for nobody, and no others, none is
+        named."""
         return self._command(pattern, commands.resume)
 
     def retier(self, pattern: str) -> tuple[str, ...]:
