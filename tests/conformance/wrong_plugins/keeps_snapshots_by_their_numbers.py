@@ -11,7 +11,7 @@ from laketier.registry import hookimpl
 from laketier.spi import ScanRequest
 
 CAUGHT_BY = "test_catalog.py::test_drop"
-SAYS = 'table.read(columns=("id",), snapshot_id=snapshot)'
+SAYS = 'again.read(columns=("id",), snapshot_id=snapshot)'
 _KEPT: dict[tuple[str, int], ManifestSnapshot] = {}
 
 
