@@ -20,7 +20,12 @@ from laketier.spi import FORMAT_SPI_VERSION, FORMAT_SPI_VERSIONS, SOURCE_SPI_VER
 
 HERE = Path(__file__).parent
 FORMATS, SOURCES = sorted(HERE.glob("formats-*/*.whl")), sorted(HERE.glob("sources-*/*.whl"))
-FOUND_SINCE = {"formats-3": {"test_places.py::test_a_warehouse_without_a_name"}}
+FOUND_SINCE = {
+    "formats-3": {
+        "test_bits.py::test_a_bit_of_a_file_has_another_value",  # Arrow's OSError of a damaged footer comes through
+        "test_places.py::test_a_warehouse_without_a_name",
+    }
+}
 """Tests of the suite that are newer than a wheel, and find a mistake in the wheel's own code."""
 _VERSION = re.compile(r'(spi_version = (?:"\w+", )?)(\d+)')
 
