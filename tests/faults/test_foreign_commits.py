@@ -36,7 +36,7 @@ def test_a_replay_is_recognised_after_foreign_commits_and_their_clean_up(
     ("format", "name", "most"),
     [
         ("delta", "laketier_delta.delta_log.DeltaLog.commit_info", RETAIN + 3),
-        ("lance", "laketier_lance.rounds._properties", RETAIN + 2),
+        ("lance", "laketier_lance.rounds.properties_of", RETAIN + 2),
     ],
 )
 def test_a_look_reads_what_is_retained_and_nothing_that_was_cleaned_up(
