@@ -13,8 +13,8 @@ AUTHENTICATION = KafkaError._AUTHENTICATION
 AUTO_OFFSET_RESET = KafkaError._AUTO_OFFSET_RESET
 BAD_MSG = KafkaError._BAD_MSG
 INVALID_ARG = KafkaError._INVALID_ARG
-NO_LEADER = KafkaError._NOENT
-"""What the admin client says of partitions for which it finds no leader to ask."""
+NOENT = KafkaError._NOENT
+"""The admin client says so of partitions for which it finds no leader to ask."""
 PARTITION_EOF = KafkaError._PARTITION_EOF
 RESOLVE = KafkaError._RESOLVE
 TIMED_OUT = KafkaError._TIMED_OUT

@@ -38,7 +38,7 @@ def is_election(error: KafkaError) -> bool:
     from laketier_kafka import client_errors
 
     return error.code() in (
-        client_errors.NO_LEADER,
+        client_errors.NOENT,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
