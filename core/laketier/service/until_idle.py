@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from laketier.service.schedule import IllegalTransition, State
 from laketier.service.state import RegisteredTable, StateStore, TableStatus
+from laketier.service.state.registering import is_back
 from laketier.spi import TableNotFound
 
 TRIES = 3
@@ -50,11 +51,16 @@ class UntilIdle:
         )
 
     def left_out(self, statuses: Sequence[TableStatus]) -> dict[str, str]:
-        """The tables that did not get there, with why."""
-        return {
-            each.table.name: f"{each.table.state.value}: {each.table.error or 'no round of it has ended well'}"
+        """The tables that did not get there, with why: where the source has a former one again, that is why."""
+        back = {each.table.name: each.table for each in statuses if is_back(each.table)}
+        left = {
+            each.table.name: back.get(each.table.name, each.table)
             for each in statuses
             if each.table.state not in _OUT and not self._is_there(each.table)
+        }
+        return {
+            name: f"{table.state.value}: {table.error or 'no round of it has ended well'}"
+            for name, table in left.items()
         }
 
     def _is_there(self, table: RegisteredTable) -> bool:

@@ -18,6 +18,7 @@ from laketier.service.state import (
     StateStore,
     Success,
 )
+from laketier.service.until_idle import UntilIdle
 from laketier.spi import TableNotFound
 from state_tables import A, Clock, names, row, table
 
@@ -128,6 +129,7 @@ def test_a_table_that_its_source_has_again_goes_on_when_a_person_says_so(store: 
     store.register([table("t")])
     old, new = (status.table for status in store.snapshot())
     assert (old.state, new.state) == (State.RECREATED, State.NEW)
+    assert UntilIdle(1).left_out(store.snapshot()) == {"s.t": f"RECREATED: {old.error}"}  # and not what stops the other
     assert "the source has this table again: its id is '1' once more" in old.error
     assert "`laketier service resume FILE s.t`" in old.error
     store.register([table("t", table_id="2")])  # a worker with a newer list: it was an older one that said so
