@@ -35,10 +35,13 @@ class SkippingSource(Source):
         equal = [leaf for leaf in filters if isinstance(leaf, spi.Leaf) and leaf.op is spi.Op.EQ]
         return [entry for entry in snapshot.files() if all(self._may(entry, leaf) for leaf in equal)], filters
 
+    def of_path(self, rows: pa.Table, wanted: str) -> Any:
+        return next((each for path, each in paths(rows, rows.column_names) if path == wanted), None)
+
     def _may(self, entry: FileEntry, leaf: spi.Leaf) -> bool:
         with pa.ipc.open_file(str(self.table.location / entry.path)) as file:
             rows = file.read_all()
-        column = next((each for path, each in paths(rows, rows.column_names) if path == leaf.column), None)
+        column = self.of_path(rows, leaf.column)
         if column is None or not pa.types.is_integer(column.type):
             return True
         bounds = pc.min_max(column).as_py()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
 
-from overlaid import overlaid
+from overlaid import building
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_builder import LanceIndexBuilder
 from laketier_lance.index_units import fragment_of
-from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_answers.py::test_filters_through_an_index[bitmap]"
 SAYS = "a bitmap index in 3 parts: the rows where size"
@@ -29,18 +27,10 @@ class Builder(LanceIndexBuilder):
         return replace(built, part=part, rows=part.rows, payload=json.dumps(told))
 
 
-class Indexer(LanceIndexer):
-    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
-        plan: Any = super().plan(spec, max_parts, mode)
-        if not isinstance(plan.builder, LanceIndexBuilder):
-            return plan
-        return replace(plan, builder=Builder(**vars(plan.builder)))
-
-
 class Harness(LanceHarness):
     pass
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("filters-through-half-an-index", indexer=Indexer)
+    return building("filters-through-half-an-index", Builder)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 from unittest.mock import patch
 
-from overlaid import overlaid
+from overlaid import building
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_builder import LanceIndexBuilder
-from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_power.py::test_indexes_survive"
 SAYS = "no sync made durable"
@@ -25,16 +23,10 @@ class Builder(LanceIndexBuilder):
             return super().build(part)
 
 
-class Indexer(LanceIndexer):
-    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
-        plan: Any = super().plan(spec, max_parts, mode)
-        return replace(plan, builder=Builder(**vars(plan.builder)))
-
-
 class Harness(LanceHarness):
     pass
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("forgets-files-of-indexes", indexer=Indexer)
+    return building("forgets-files-of-indexes", Builder)

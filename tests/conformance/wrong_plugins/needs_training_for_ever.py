@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from overlaid import overlaid
+from overlaid import building
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_builder import LanceIndexBuilder
 from laketier_lance.index_settings import is_vector
-from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_builds.py::test_what_parts_share_is_trained_first"
 SAYS = "that was trained needs training"
@@ -30,16 +29,10 @@ class Builder(LanceIndexBuilder):
         return Builder(**vars(LanceIndexBuilder(**vars(self)).train()))
 
 
-class Indexer(LanceIndexer):
-    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
-        plan = super().plan(spec, max_parts, mode)
-        return replace(plan, builder=Builder(**vars(plan.builder)))
-
-
 class Harness(LanceHarness):
     pass
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("needs-training-for-ever", indexer=Indexer)
+    return building("needs-training-for-ever", Builder)

@@ -8,6 +8,7 @@ from typing import Any
 
 from laketier import spi
 from laketier_lance.dataset import open_dataset
+from laketier_lance.index_builder import LanceIndexBuilder
 from laketier_lance.indexer import LanceIndexer
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
@@ -24,6 +25,18 @@ class OverlaidSearcher(LanceSearcher):
 
     def at(self, snapshot_id: int | None = None) -> LanceSearchSnapshot:
         return self.snapshot(open_dataset(self.location, {}, snapshot_id), self.name)
+
+
+class OverlaidIndexer(LanceIndexer):
+    """Plans tasks of another class, but for merges."""
+
+    builder: type[LanceIndexBuilder]
+
+    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
+        plan: Any = super().plan(spec, max_parts, mode)
+        if not isinstance(plan.builder, LanceIndexBuilder):
+            return plan  # type: ignore[no-any-return]
+        return replace(plan, builder=self.builder(**vars(plan.builder)))
 
 
 class OverlaidPlugin(LancePlugin):
@@ -48,6 +61,15 @@ def overlaid(
 ) -> spi.LakeStoragePlugin:
     """The plugin."""
     return OverlaidPlugin(named, indexer, searcher)
+
+
+def building(named: str, with_builder: type[LanceIndexBuilder]) -> spi.LakeStoragePlugin:
+    """The plugin, whose tasks are these."""
+
+    class Indexer(OverlaidIndexer):
+        builder = with_builder
+
+    return overlaid(named, indexer=Indexer)
 
 
 def asking(named: str, query: Callable[[spi.SearchRequest], spi.SearchQuery]) -> spi.LakeStoragePlugin:

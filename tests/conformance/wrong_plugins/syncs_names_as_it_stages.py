@@ -7,8 +7,9 @@ from pathlib import Path
 
 from crooked import CrookedPlugin
 from feather_lake.plugin import FeatherTable, Writer
+from trusts_what_it_finds import Trusting
 
-from laketier import kit, spi
+from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_power.py::test_a_replay_makes_durable_what_it_finds"
@@ -19,16 +20,6 @@ class Syncing(Writer):
     def complete(self) -> spi.WriteResult:
         FeatherTable(Path(self._table.location)).manifests().sync_names()
         return super().complete()
-
-
-class Trusting(FeatherTable):
-    def open(self) -> kit.ManifestState:
-        manifests = self.manifests()
-        self.check_folder()
-        head, finished = manifests.head()
-        if not finished:
-            self.finish(manifests, head)
-        return kit.ManifestState(manifests, head, manifests.metadata(head))
 
 
 @hookimpl

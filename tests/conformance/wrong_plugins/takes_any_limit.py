@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from overlaid import overlaid
+from overlaid import building
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_builder import LanceIndexBuilder
-from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_builds.py::test_limits_of_a_build_of_words"
 SAYS = "words are indexed within"
@@ -23,16 +22,10 @@ class Builder(LanceIndexBuilder):
         return replace(self, resources=resources)
 
 
-class Indexer(LanceIndexer):
-    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
-        plan = super().plan(spec, max_parts, mode)
-        return replace(plan, builder=Builder(**vars(plan.builder)))
-
-
 class Harness(LanceHarness):
     pass
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("takes-any-limit", indexer=Indexer)
+    return building("takes-any-limit", Builder)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from overlaid import overlaid
+from overlaid import building
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_builder import LanceIndexBuilder
-from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_builds.py::test_a_snapshot_that_expired_since_the_plan"
 SAYS = "an error of laketier's, found KeyError"
@@ -26,16 +25,10 @@ class Builder(LanceIndexBuilder):
             raise KeyError(self.snapshot_id) from error
 
 
-class Indexer(LanceIndexer):
-    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
-        plan = super().plan(spec, max_parts, mode)
-        return replace(plan, builder=Builder(**vars(plan.builder)))
-
-
 class Harness(LanceHarness):
     pass
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("takes-snapshots-for-granted", indexer=Indexer)
+    return building("takes-snapshots-for-granted", Builder)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from overlaid import overlaid
+from overlaid import building
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_builder import LanceIndexBuilder
-from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_tellings.py::test_what_a_part_tells"
 SAYS = "the bytes of its files are 0"
@@ -22,16 +21,10 @@ class Builder(LanceIndexBuilder):
         return replace(super().build(part), size=0)
 
 
-class Indexer(LanceIndexer):
-    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
-        plan = super().plan(spec, max_parts, mode)
-        return replace(plan, builder=Builder(**vars(plan.builder)))
-
-
 class Harness(LanceHarness):
     pass
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("tells-no-size-of-parts", indexer=Indexer)
+    return building("tells-no-size-of-parts", Builder)

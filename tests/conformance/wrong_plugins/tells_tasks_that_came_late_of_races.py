@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from overlaid import overlaid
+from overlaid import building
 
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
 from laketier_lance.index_builder import LanceIndexBuilder
-from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_builds.py::test_a_table_that_was_dropped_since_the_plan[made-anew-create]"
 SAYS = "expected a final error"
@@ -26,16 +24,10 @@ class Builder(LanceIndexBuilder):
             raise spi.Conflict("the fragments are others") from error
 
 
-class Indexer(LanceIndexer):
-    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
-        plan: Any = super().plan(spec, max_parts, mode)
-        return plan if mode is spi.IndexMode.MERGE else replace(plan, builder=Builder(**vars(plan.builder)))
-
-
 class Harness(LanceHarness):
     pass
 
 
 @hookimpl
 def laketier_format() -> spi.LakeStoragePlugin:
-    return overlaid("tells-tasks-that-came-late-of-races", indexer=Indexer)
+    return building("tells-tasks-that-came-late-of-races", Builder)
