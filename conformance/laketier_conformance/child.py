@@ -116,7 +116,13 @@ def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
         return _run_round(lake, request, answers)
 
 
-def _run_round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+def _replay(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """As an engine does: of an epoch that is there it runs no task, so none syncs a folder that it has in common with
+    commits."""
+    return _run_round(lake, request, answers, is_replay=True)
+
+
+def _run_round(lake: Lake, request: dict[str, Any], answers: TextIO, *, is_replay: bool = False) -> dict[str, Any]:
     table = lake.table(request["table"])
     mode = WriteMode(request.get("mode", "append"))
     switch_on(request)
@@ -124,8 +130,7 @@ def _run_round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str
     name = token(request["epoch"], pipeline=request["pipeline"], fence=request.get("fence", 0))
     tiering = TieringRound(factory, token=name, mode=mode, policy=QUICK)
     is_there = tiering.begin() is Decision.DONE
-    # Of an epoch that is there an engine runs no task, and none syncs a folder that it has in common with commits.
-    tasks = [] if is_there and request.get("as_engines") else request["tasks"]
+    tasks = [] if is_there and is_replay else request["tasks"]
     results = [
         unpack(factory.write_result_serializer, table.stage(ids, index, factory, mode))
         for index, ids in enumerate(tasks)
@@ -286,6 +291,7 @@ _REQUESTS = {
 }
 _CONVERSATIONS = {
     "round": _round,
+    "replay": _replay,
     "rounds": _rounds,
     "documents": child_indexes.documents,
     "create": child_catalog.create,

@@ -253,7 +253,7 @@ def test_a_replay_makes_durable_what_it_finds(cuts: PowerCuts) -> None:
     for epoch, at in enumerate(range(syncs)[-LAST:], start=1):
         cuts.restart()
         cuts.ask(**round_of(epoch), at=at, decided=KILL, only=SYNCS)
-        replay = cuts.ask(**round_of(epoch), as_engines=True)
+        replay = cuts.ask(**(round_of(epoch) | {"do": "replay"}))
         told = f"a round was killed before its sync number {at + 1} of {syncs}, and replayed"
         assert "outcome" in (replay.answer or {}), f"{told}: the replay ended with {replay.answer}"
         expect(cuts.survivors("db.t", epoch), _rows(epoch + 1), f"{told}; then the power was cut")

@@ -377,7 +377,8 @@ def test_memory_that_processes_share_is_told_where_it_stays(stays: bool, tmp_pat
     code = f"open({name!r}, 'w').write('x'); {'' if stays else f'os.unlink({name!r})'}"
     try:
         supervised(tmp_path, code, lambda effect: 0 * sight.take(effect))
-        sight.ended("make_again", [], [])
+        for do in ("make_again", "replay"):
+            sight.ended(do, [], [])
     finally:
         Path(name).unlink(missing_ok=True)
     told = ["memory that processes share by the name /dev/shm/laketier-*-*: its effects are none of a disk"]

@@ -16,8 +16,8 @@ BELOW, ELSEWHERE = "files of the warehouse", "other files"
 _FORKS = "laketier_conformance.forks"
 _CHANCE = re.compile(r"[0-9a-fA-F]{6,}|[0-9]+")
 """What a name has of a process or of chance."""
-NEEDS_NO_EFFECT = frozenset({"make_again"})
-"""Requests that a format may answer with a look: the table is there, and durable."""
+NEEDS_NO_EFFECT = frozenset({"make_again", "replay"})
+"""Requests that a format may answer with a look: the table, or the epoch, is there, and durable."""
 
 
 class Sight:
