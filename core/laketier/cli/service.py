@@ -194,7 +194,7 @@ def _unserved(workers: Sequence[WorkerSeen], now: int, lease: float) -> str:
     there, and one that died says nothing."""
     if any(each.is_heard_of(now, lease) for each in workers):
         return ""
-    last = max((each for each in workers), key=lambda each: each.heartbeat_at, default=None)
+    last = max(workers, key=lambda each: each.heartbeat_at, default=None)
     if last is None:
         return "\nNo worker has served them yet"
     how = "was heard of" if last.stopping_at is None else "ended; it was heard of"

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,7 @@ import pyarrow.types as pt
 from laketier.kit.views import schema_without_views, without_views
 from laketier.spi.errors import IncompatibleData, UnstorableRows, UnsupportedType
 
+Values = TypeVar("Values", pa.Array, pa.ChunkedArray)
 LONGEST_FOLDER = 255
 """Bytes of a folder's name in a file system, at most."""
 
@@ -140,12 +141,18 @@ def _codes(keys: Sequence[pa.Array]) -> pa.Array:
     return codes
 
 
+def in_utc(values: Values) -> Values:
+    """Moments of a zone as the same ones of UTC, and other values as they are. Executor. Python compares two
+    moments of one zone by the time that its clock shows, so two are the same to it where the clock is put back."""
+    kind = values.type
+    return values.cast(pa.timestamp(kind.unit, "UTC")) if pt.is_timestamp(kind) and kind.tz is not None else values
+
+
 def _encodable(array: pa.Array) -> pa.Array:
-    """The same values, of a type that Arrow can encode. Moments are those of UTC: to Python, two of a zone are the same
-    where its clock shows both alike, once before and once after it is put back."""
+    """The same values, of a type that Arrow can encode, and that Python tells apart."""
     kind = array.type
-    if pt.is_timestamp(kind) and kind.tz is not None:
-        return array.cast(pa.timestamp(kind.unit, "UTC"))
+    if pt.is_timestamp(kind):
+        return in_utc(array)
     if pt.is_decimal32(kind) or pt.is_decimal64(kind):
         return array.cast(pa.decimal128(kind.precision, kind.scale))
     return array.cast(without_views(kind))

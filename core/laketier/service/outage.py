@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from laketier.service.state import StateError
 
@@ -27,7 +27,7 @@ class Outage:
     clock: Callable[[], float] = time.monotonic
     _since: float | None = None
     _said_at: float = 0.0
-    _said: str = field(default="")
+    _said: str = ""
 
     def away(self, error: StateError) -> None:
         """A call failed. Says so at once, where the error is another one, and once a minute: a disk that is full of the

@@ -14,9 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 
-from laketier.kit.partition import partition_text
+from laketier.kit.partition import in_utc, partition_text
 from laketier.kit.rolling import ClosedFile
 from laketier.spi import CorruptTable
 from laketier_localfile.file_formats.interface import Described, FileFormat, Measured, Wanted
@@ -140,7 +139,7 @@ class RunningStats:
             if column.unknown or values.null_count == len(values):
                 continue
             try:
-                ends = pc.min_max(_in_utc(values)).as_py()
+                ends = pc.min_max(in_utc(values)).as_py()
             except (ValueError, OverflowError):
                 column.unknown = True  # Arrow's moments and days reach further than Python's.
                 continue
@@ -150,12 +149,6 @@ class RunningStats:
     def result(self) -> Stats:
         """The statistics of all rows so far."""
         return {name: (*_texts(column), column.nulls) for name, column in self._columns.items()}
-
-
-def _in_utc(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Moments of a zone as those of UTC: Python compares two of one zone by what its clock shows, which is put back."""
-    kind = values.type
-    return values.cast(pa.timestamp(kind.unit, "UTC")) if pt.is_timestamp(kind) and kind.tz is not None else values
 
 
 def _texts(column: _Column) -> tuple[str | None, str | None]:
