@@ -84,12 +84,16 @@ class Model:
             dead = silent and owner not in self.stopping and not self.has_returned(number, owner)
             table.suspect = table.suspect or dead
             table.deaths += dead and table.alone
-            guilty = dead and table.alone and table.deaths >= SET_ASIDE_AFTER and self.has_others(number)
-            if guilty and not self.others_are_aside(number):
+            guilty = dead and table.alone and table.deaths >= SET_ASIDE_AFTER
+            if guilty and self.has_others(number) and not self.others_are_aside(number):
                 self.note(number, owner, "stopped", None)
                 self.become(number, State.STOPPED)
+                continue
+            self.note(number, owner, "expired", None)
+            if guilty and not table.paused:
+                table.failures += 1
+                self.become(number, State.FAILED)
             else:
-                self.note(number, owner, "expired", None)
                 self.give_back(number)
 
     def has_returned(self, number: int, owner: str) -> bool:
@@ -228,12 +232,17 @@ class Model:
             if same and self.tables[same[0]].state is State.RECREATED:
                 self.tables[same[0]].back = True
                 continue
+            ended = [self.tables[number] for number in rows if self.tables[number].state is not State.RECREATED]
             for number in rows:
                 if self.tables[number].table_id != table_id:
                     self.drop(number, now, "recreated", State.RECREATED, by_hand=False)
             if not same:
                 fence = max(self.tables[number].fence for number in rows)
-                new.append(Table(name, table_id, State.NEW, priority, freshness, fence, due_at=now))
+                made = Table(name, table_id, State.NEW, priority, freshness, fence, due_at=now)
+                made.paused, made.by_hand = any(t.paused for t in ended), any(t.by_hand for t in ended)
+                if made.paused or made.by_hand:
+                    made.state = State.DROPPED if made.by_hand else State.PAUSED
+                new.append(made)
             else:
                 self._update(same[0], priority, freshness, now)
         return new

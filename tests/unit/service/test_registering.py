@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -144,6 +145,25 @@ def test_a_table_that_its_source_has_again_goes_on_when_a_person_says_so(store: 
     assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("tell", "state"), [(StateStore.pause, State.PAUSED), (StateStore.drop, State.DROPPED)], ids=["paused", "dropped"]
+)
+def test_what_people_paused_or_dropped_stays_so_though_its_source_makes_it_anew(
+    store: StateStore, tell: Callable[[StateStore, str], object], state: State
+) -> None:
+    """Rows of the new table went to the lake, which a person had told to wait."""
+    store.register([table("t")])
+    tell(store, "s.t")
+    for table_id in "23":
+        store.register([table("t", table_id=table_id)])
+        *_, new = (status.table for status in store.snapshot())
+        assert (new.table_id, new.state) == (table_id, state)
+    assert store.acquire(A, 9, 30) == ()
+    assert store.resume("s.t") == ("s.t",)
+    store.register([table("t", table_id="4")])
+    assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["4"], "nobody has paused it again"
+
+
 def test_of_tables_of_one_name_that_one_goes_on_which_the_source_listed_last(store: StateStore) -> None:
     for table_id in "12312":
         store.register([table("t", table_id=table_id)])
@@ -160,7 +180,9 @@ def test_of_tables_of_one_name_that_one_goes_on_which_the_source_listed_last(sto
     assert [each.table.table_id for each in one_per_name(store.snapshot())] == ["2"]
     store.pause("s.t")
     store.register([table("t", table_id="3")])
-    assert store.resume("s.t") == ("s.t",)  # both, and it is told once
+    assert store.resume("s.t") == ("s.t",)
+    states = {status.table.table_id: status.table.state for status in store.snapshot()}
+    assert states == {"1": State.RECREATED, "2": State.PAUSED, "3": State.SCHEDULED}, "its source has no table 2 now"
 
 
 def test_the_newest_rounds_of_a_recreated_table_are_shown_first(

@@ -135,6 +135,7 @@ class Workers(RuleBasedStateMachine):
         assert [(lease.table.id, lease.fence) for lease in leases] == expected
         assert not {(old.table.id, old.fence) for old in self.leases} & set(expected), "a fence was given twice"
         self.leases.extend(leases)
+        self.take_next_try(by)
 
     @rule(by=st.integers(0, 2))
     def heartbeat(self, by: int) -> None:

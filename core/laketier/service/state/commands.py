@@ -10,12 +10,10 @@ from sqlalchemy import Connection, select
 
 from laketier.service.schedule import IllegalTransition, State, move
 from laketier.service.state.records import LeaseEnd, RegisteredTable
-from laketier.service.state.registering import is_back
+from laketier.service.state.registering import BY_HAND, is_back
 from laketier.service.state.rows import NOT_IN_QUEUE, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES
 from laketier.spi import TableNotFound
-
-_BY_HAND = "it was dropped by hand"
 
 _RUNS = (State.NEW, State.SCHEDULED, State.PENDING, State.TIERING)
 
@@ -43,7 +41,10 @@ def apply(connection: Connection, service: str, pattern: str, now: int, command:
         )
     did: list[str] = []
     refused: list[IllegalTransition] = []
+    back = {table.name for table in tables if command is resume and is_back(table)}
     for table in tables:
+        if table.name in back and not is_back(table):
+            continue  # a namesake, which its source has no more
         try:
             values = command(table, now)
         except IllegalTransition as error:
@@ -51,7 +52,7 @@ def apply(connection: Connection, service: str, pattern: str, now: int, command:
             continue
         if values:
             if table.state is State.TIERING and values.get("state") == State.DROPPED:
-                record(connection, [ended_lease(table, LeaseEnd.DROPPED, now, _BY_HAND)])
+                record(connection, [ended_lease(table, LeaseEnd.DROPPED, now, BY_HAND)])
             change(connection, [(table, values)])
         did.append(table.name)
     is_name = any(pattern == table.name for table in tables)
@@ -121,6 +122,6 @@ def retier(table: RegisteredTable, now: int) -> Mapping[str, Any] | None:
 
 def drop(table: RegisteredTable, _now: int) -> Mapping[str, Any] | None:
     if table.state is State.DROPPED:
-        return {"dropped_by_hand": True, "error": _BY_HAND}
+        return {"dropped_by_hand": True, "error": BY_HAND}
     state = move(table.name, table.state, State.DROPPED)
-    return {**NOT_IN_QUEUE, "state": state.value, "dropped_by_hand": True, "error": _BY_HAND}
+    return {**NOT_IN_QUEUE, "state": state.value, "dropped_by_hand": True, "error": BY_HAND}

@@ -15,7 +15,8 @@ heard of since (it lost its lease, and lives) or has come back from the dead bef
 never gave a sign. And where a table was set aside and no round of the service went well since, no second one is: then
 it is the workers that die, whatever they tier. That holds also where the first one was resumed meanwhile. The only
 table that a service tiers (others may be paused, or stopped) is not set aside for lost workers either: nobody would get
-on by that, and hosts are lost for reasons of their own.
+on by that, and hosts are lost for reasons of their own. A table that would be set aside otherwise waits before each
+further try, longer each time (`Charge.waits`): hosts that die one after the other cost money, and bring nothing.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class Charge:
     ending: LeaseEnd
     why: str
     columns: Mapping[str, Any]
+    waits: bool = False
+    """Whether the table is tried again after a wait only, as after a round that failed."""
 
     @property
     def set_aside(self) -> bool:
@@ -179,17 +182,18 @@ def _charged_alone(
     other = _set_aside_before(connection, service, table)
     if other is not None:
         why = (
-            f"{died}: {deaths} in a row. It is tried again, as no round of the service succeeded since {other} was set "
-            "aside for the same reason: check the workers and hosts (memory, the kernel's log), not the tables"
+            f"{died}: {deaths} in a row. It is tried again, later each time, as no round of the service succeeded "
+            f"since {other} was set aside for the same reason: check the workers and hosts (memory, the kernel's log), "
+            "not the tables"
         )
-        return Charge(ending, why, {**columns, "error": why})
+        return Charge(ending, why, {**columns, "error": why}, waits=True)
     if not worker_lives and not _has_others(connection, service, table):
         why = (
-            f"{died}: {deaths} in a row. It is tried again, as no other table of the service is tiered, and none can "
-            "tell whether the workers would live without it: check the workers and hosts (memory, the kernel's log), "
-            "and the table's source beyond the last epoch"
+            f"{died}: {deaths} in a row. It is tried again, later each time, as no other table of the service is "
+            "tiered, and none can tell whether the workers would live without it: check the workers and hosts (memory, "
+            "the kernel's log), and the table's source beyond the last epoch"
         )
-        return Charge(ending, why, {**columns, "error": why})
+        return Charge(ending, why, {**columns, "error": why}, waits=True)
     why = (
         f"{_SET_ASIDE}{deaths} {times}. Find out why it died (its log; the kernel's log, for lack of memory), "
         "and check the table's source beyond the last epoch; then run `laketier service resume`"

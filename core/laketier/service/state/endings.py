@@ -32,7 +32,16 @@ class Retries:
     def next_try_at(self, failure: Failure, failures: int) -> int:
         """After so many ``failures`` in a row, the last of which is ``failure``."""
         at_once = failure.at_once and failures <= TRIES_AT_ONCE
-        return self.now if at_once else self.now + self.backoff.wait_ms(failures, self.draw)
+        return self.now if at_once else self.now + self.wait_ms(failures)
+
+    def wait_ms(self, failures: int) -> int:
+        """How long to wait after so many of them in a row."""
+        return self.backoff.wait_ms(failures, self.draw)
+
+    @property
+    def longest_ms(self) -> int:
+        """No wait is longer."""
+        return round(self.backoff.longest_seconds * 1000)
 
 
 def after(table: RegisteredTable, result: Result, queue: Queue, retries: Retries) -> dict[str, Any]:

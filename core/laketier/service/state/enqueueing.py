@@ -20,8 +20,11 @@ from laketier.service.state.tables import TABLES, state_is
 _SECOND = 1000
 
 
-def enqueue_due(connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int) -> None:
-    """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
+def enqueue_due(
+    connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int, wait_ms: Callable[[int], int]
+) -> None:
+    """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker.
+    ``wait_ms``: how long a table waits after so many failures in a row."""
     due, again, until = TABLES.c.due_at, TABLES.c.next_try_at, TABLES.c.lease_until
     freshness = cast(TABLES.c.freshness_seconds, BigInteger) * _SECOND  # in ms, a month is more than an int32
     is_due = (due <= now) | (due - freshness > now + SLACK_MS)
@@ -37,6 +40,10 @@ def enqueue_due(connection: Connection, service: str, lease_ms: int, longest_wai
             record(connection, [ended_lease(table, charge.ending, now, charge.why)])
             stopped = {**NOT_IN_QUEUE, "state": move(table.name, table.state, State.STOPPED).value}
             then = stopped if charge.set_aside else given_back(table, queue, now)
+            if charge.waits and not table.paused:
+                failures = table.failures + 1
+                state = move(table.name, table.state, State.FAILED).value
+                then = {**NOT_IN_QUEUE, "state": state, "failures": failures, "next_try_at": now + wait_ms(failures)}
             change(connection, [(table, {**then, **charge.columns})])
 
 

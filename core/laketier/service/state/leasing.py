@@ -31,14 +31,14 @@ def acquire(
     worker: str,
     limit: int,
     lease_ms: int,
-    now: int,
-    longest_wait_ms: int,
+    retries: Retries,
     *,
     busy: bool = False,
 ) -> tuple[Lease, ...]:
     """Lease the first ``limit`` tables of the queue, or one alone (see `deaths`). Rows that another worker works on
     just now are passed over."""
-    enqueue_due(connection, service, lease_ms, longest_wait_ms, now)
+    now = retries.now
+    enqueue_due(connection, service, lease_ms, retries.longest_ms, now, retries.wait_ms)
     leased = deaths.leased_by(connection, service, worker)
     queue = (
         select(TABLES.c.id, TABLES.c.fence, TABLES.c.suspect)

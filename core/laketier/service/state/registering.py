@@ -22,6 +22,8 @@ _ALL_MOVED = (
 )
 _WITHOUT_LOG = (State.FAILED, State.STOPPED)
 _GONE = "it is no longer in the source, or the service's file no longer names it"
+BY_HAND = "it was dropped by hand"
+"""Why a table is DROPPED that a person dropped."""
 
 
 IS_BACK = "the source has this table again: "
@@ -59,7 +61,7 @@ class Registrar:
         self._service = service
         self._now = now
         self._did: dict[str, list[str]] = defaultdict(list)
-        self._new: list[tuple[Registration, int]] = []
+        self._new: list[tuple[Registration, Sequence[RegisteredTable]]] = []
         self._queue = Queue(connection, service)
 
     def register(self, tables: Sequence[Registration], unlisted: Collection[str]) -> RegistrationResult:
@@ -76,7 +78,7 @@ class Registrar:
                 self._drop(rows)
         for key, table in wanted.items():
             if key not in known:
-                self._new.append((table, 0))
+                self._new.append((table, ()))
         self._insert()
         return RegistrationResult(**{kind: tuple(sorted(names)) for kind, names in self._did.items()})
 
@@ -99,8 +101,7 @@ class Registrar:
                 self._set(row, move(row.name, row.state, State.RECREATED), _made_again(row, wanted), LeaseEnd.RECREATED)
                 self._did["recreated"].append(row.name)
         if not same:
-            # The target may be the same one, whose watermark holds the fence of the older registration.
-            self._new.append((wanted, max(row.fence for row in rows)))
+            self._new.append((wanted, rows))
         else:
             self._update(wanted, same[0])
 
@@ -213,36 +214,41 @@ class Registrar:
     def _insert(self) -> None:
         if not self._new:
             return
-        rows = [
-            {
-                "service": self._service,
-                "source": table.source,
-                "source_table": table.table,
-                "table_id": table.table_id,
-                "format": table.format,
-                "target": table.target,
-                "pipeline": table.pipeline,
-                "warehouse": table.warehouse,
-                "priority": table.priority,
-                "freshness_seconds": table.freshness_seconds,
-                "state": _first_state(table).value,
-                "error": table.refusal,
-                "paused": False,
-                "dropped_by_hand": False,
-                "fence": fence,
-                "registered_at": self._now,
-                "due_at": self._now,
-                "failures": 0 if table.table_id else 1,
-                "rounds_total": 0,
-                "rows_total": 0,
-                "bytes_total": 0,
-                "files_total": 0,
-                "bad_records_total": 0,
-            }
-            for table, fence in self._new
-        ]
-        self._connection.execute(insert(TABLES), rows)
+        self._connection.execute(insert(TABLES), [self._row(table, former) for table, former in self._new])
         self._did["new"].extend(table.name for table, _ in self._new)
+
+    def _row(self, table: Registration, former: Sequence[RegisteredTable]) -> dict[str, Any]:
+        """``former``: those of its name that it takes the place of, as they were. People pause and drop a name, and
+        don't see that its source makes the table anew."""
+        ended = [row for row in former if row.state is not State.RECREATED]
+        paused, by_hand = any(row.paused for row in ended), any(row.dropped_by_hand for row in ended)
+        state = _first_state(table, paused, by_hand)
+        return {
+            "service": self._service,
+            "source": table.source,
+            "source_table": table.table,
+            "table_id": table.table_id,
+            "format": table.format,
+            "target": table.target,
+            "pipeline": table.pipeline,
+            "warehouse": table.warehouse,
+            "priority": table.priority,
+            "freshness_seconds": table.freshness_seconds,
+            "state": state.value,
+            "error": BY_HAND if state is State.DROPPED else table.refusal,
+            "paused": paused,
+            "dropped_by_hand": by_hand,
+            # The target may be the same one, whose watermark holds the fence of the older registration.
+            "fence": max((row.fence for row in former), default=0),
+            "registered_at": self._now,
+            "due_at": self._now,
+            "failures": 0 if table.table_id else 1,
+            "rounds_total": 0,
+            "rows_total": 0,
+            "bytes_total": 0,
+            "files_total": 0,
+            "bad_records_total": 0,
+        }
 
 
 def _is_elsewhere(wanted: Registration, row: RegisteredTable) -> bool:
@@ -252,10 +258,14 @@ def _is_elsewhere(wanted: Registration, row: RegisteredTable) -> bool:
     return row.epoch is not None or row.state is State.TIERING
 
 
-def _first_state(table: Registration) -> State:
+def _first_state(table: Registration, paused: bool, dropped_by_hand: bool) -> State:
     if not table.table_id:
         return State.FAILED
-    return State.NEW if table.refusal is None else State.STOPPED
+    if dropped_by_hand:
+        return State.DROPPED
+    if table.refusal is not None:
+        return State.STOPPED
+    return State.PAUSED if paused else State.NEW
 
 
 def _by_name(tables: Sequence[Registration]) -> dict[tuple[str, str], Registration]:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, false, select
 from laketier.service.schedule import Backoff
 from laketier.service.state import commands, history, leasing, upkeep
 from laketier.service.state.database import Database
-from laketier.service.state.endings import Result
+from laketier.service.state.endings import Result, Retries
 from laketier.service.state.errors import StateUnavailable
 from laketier.service.state.migrate import migrate
 from laketier.service.state.records import (
@@ -130,8 +130,7 @@ class StateStore:
                 worker.id,
                 limit,
                 round(lease_seconds * 1000),
-                self._now(connection),
-                round(self._backoff.longest_seconds * 1000),
+                Retries(self._now(connection), self._backoff, self._draw),
                 busy=busy,
             )
 
