@@ -142,6 +142,14 @@ def test_adopt_names_other_pipelines_of_its_run(cli: Cli, table: tuple[str, ...]
     assert cli("pipeline", "adopt", *table, "-p", "p", "--epoch", "1", "--run", "other", "-y").err == ""
 
 
+def test_a_pipeline_that_the_table_does_not_know_is_told_with_those_that_it_knows(
+    cli: Cli, table: tuple[str, ...]
+) -> None:
+    told = cli("pipeline", "show", *table, "-p", "q")
+    assert (told.code, told.out) == (0, "pipeline q never published here\nThese did: p\n")
+    assert cli("pipeline", "show", *table, "-p", "q", "--json").json() is None
+
+
 def test_the_ways_out_of_a_refusal(cli: Cli, table: tuple[str, ...]) -> None:
     assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["epoch"] == 1
     assert cli("pipeline", "adopt", *table, "-p", "p", "--epoch", "7", "--run", "new", "-y", "--json").json() | {

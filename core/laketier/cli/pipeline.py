@@ -23,10 +23,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @app.command(epilog="Example: [bold]laketier pipeline show sales.orders -p orders-v1 -c lake.yaml[/]")
 @takes_lake
 def show(pipeline: Pipeline, options: LakeOptions, json: Json = False) -> None:
-    """Print the watermark."""
+    """Print the watermark. Of a pipeline that the table does not know: the names of those that it knows."""
     lake, info = options.opened()
-    watermark = pipelines.show(lake.state(info), pipeline)
+    state = lake.state(info)
+    watermark = pipelines.show(state, pipeline)
     _print(pipeline, watermark, json)
+    if watermark is None and not json and (others := pipelines.known(state)):
+        say(f"These did: {', '.join(other.pipeline for other in others)}")
 
 
 @app.command(
