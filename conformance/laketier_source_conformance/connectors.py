@@ -18,6 +18,7 @@ from laketier.spi import AddColumn, PluginNotFound, TablePath
 from laketier_conformance.expect import NotShown
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
+from laketier_source_conformance.backups import copied
 from laketier_source_conformance.harness import Row, SourceHarness
 
 SCHEMA = pa.schema(
@@ -158,13 +159,16 @@ class FilesHarness(SourceHarness):
         min((self.zone / name).glob("[!.]*")).unlink()
 
     def make_again(self, name: str) -> None:
-        shutil.rmtree(self.zone / name)
+        self.drop_table(name)
         shutil.rmtree(self.zone / "_laketier" / "ledger" / name)
         self.make_table(name)
 
+    def drop_table(self, name: str) -> None:
+        shutil.rmtree(self.zone / name)
+
     def put_back(self, name: str) -> Callable[[], None]:
         """With its ledger, which is in it."""
-        return _copied(self.zone, self.folder / f"kept {name}")
+        return copied(self.zone, self.folder / f"kept {name}")
 
     def files(self, name: str) -> Sequence[Path]:
         return sorted((self.zone / name).glob("[!.]*"))
@@ -177,17 +181,6 @@ class FilesHarness(SourceHarness):
             yield
         finally:
             away.rename(self.zone)
-
-
-def _copied(folder: Path, kept: Path) -> Callable[[], None]:
-    """Copy a folder. What is returned puts it back."""
-    shutil.copytree(folder, kept)
-
-    def back() -> None:
-        shutil.rmtree(folder)
-        shutil.copytree(kept, folder)
-
-    return back
 
 
 class LakeHarness(SourceHarness):
@@ -276,11 +269,14 @@ class LakeHarness(SourceHarness):
         self.expire(name)
 
     def make_again(self, name: str) -> None:
-        self.lake.storage.catalog().drop_table(TablePath.parse(self.listed(name)))
+        self.drop_table(name)
         self.make_table(name)
 
+    def drop_table(self, name: str) -> None:
+        self.lake.storage.catalog().drop_table(TablePath.parse(self.listed(name)))
+
     def put_back(self, name: str) -> Callable[[], None]:
-        return _copied(self.folder / "lake", self.folder / f"kept {name}")
+        return copied(self.folder / "lake", self.folder / f"kept {name}")
 
     def files(self, name: str) -> Sequence[Path]:
         """Data files: metadata has other names, or a folder of its own."""

@@ -76,6 +76,11 @@ class SourceHarness(ABC):
         """Append one record that has a row for each number. Return the rows, as `append` does."""
         raise NotImplementedError
 
+    def append_partly_bad(self, name: str, numbers: Sequence[int]) -> bytes | None:
+        """Append one record that has a row for each number, and among them one that is no row of the table. Return the
+        bytes that `BadRecord.value` must have. Asked for only beside `append_several`."""
+        raise NotImplementedError
+
     def append_equal(self, name: str) -> Sequence[Row]:
         """Append two records that are equal in all that the table has of them. Return both rows."""
         raise NotImplementedError
@@ -164,6 +169,10 @@ class SourceHarness(ABC):
         """Take all records away, as the system does when the time of each is over. A bucket may go with its records, as
         that of a partition which is dropped, and does not come back then. Raise `KeptByReader` where a read that is not
         over keeps the records from going."""
+        raise NotImplementedError
+
+    def drop_table(self, name: str) -> None:
+        """Drop a table: there is none of that name then."""
         raise NotImplementedError
 
     def make_again(self, name: str) -> None:

@@ -44,3 +44,8 @@ def records_of_all(table: Table) -> list[BadRecord]:
 def identity(record: BadRecord) -> tuple[str, int, bytes, bytes]:
     """What a record is known by: its place, its key and its value."""
     return record.bucket, record.offset, record.key or b"", record.value or b""
+
+
+def dated(record: BadRecord) -> tuple[str, int, bytes, bytes, int]:
+    """`identity` and its time: who replays it, and finds it to be none still, tells the record that was stored."""
+    return *identity(record), record.at or 0

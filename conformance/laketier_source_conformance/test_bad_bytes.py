@@ -54,5 +54,17 @@ def test_bytes_of_all_kinds_are_told_as_they_were(table: Table) -> None:
     assert not other, f"records of bytes that are no row are decoded: {len(other)} are not told again as they were"
 
 
+def test_a_record_of_which_one_row_is_none_is_left_out_whole(table: Table) -> None:
+    """Its replay gives all of its rows, once they can be read: one that was read before would be there twice."""
+    if not table.system.has("append_several"):
+        table.ask("append_several", table.numbers(2))
+    table.append(2)
+    value = table.ask("append_partly_bad", table.numbers(2))
+    table.append(2)
+    found = read_range(table.log())
+    table.expect_rows(found.rows, "a log is read that has a record of three rows, one of which is none")
+    expect([each.value for each in found.bad], [value], "the records that are told, of which one row is none")
+
+
 def _begins(some: Iterable[bytes | None]) -> str:
     return ", ".join(repr(each and each[:20]) for each in some)

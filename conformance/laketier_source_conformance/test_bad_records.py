@@ -11,7 +11,7 @@ from laketier.spi import BadRecord, FeatureNotSupported, IncompatibleData, Laket
 from laketier_conformance.expect import expect, refused
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import Read, between, carried, expect_ms, read_range, whole
-from laketier_source_conformance.records import NOT_STORABLE, identity, records_of_all, storable
+from laketier_source_conformance.records import NOT_STORABLE, dated, identity, records_of_all, storable
 from laketier_source_conformance.system import CannotBe, Table, text_of
 
 DECODE, STORABLE = "the replay of dead letters", "telling the records of rows"
@@ -139,7 +139,7 @@ def test_a_record_that_still_is_none_is_told_again(table: Table) -> None:
     again: list[BadRecord] = []
     rows = Read(list(log.decode(bad, on_bad_record=again.append))).rows
     expect(rows, [], "bad records are decoded again, and nothing was mended")
-    expect(sorted(map(identity, again)), sorted(map(identity, bad)), "the bad records that `decode` tells")
+    expect(sorted(map(dated, again)), sorted(map(dated, bad)), "the bad records that `decode` tells, with their times")
     with_value = [each for each in bad if each.value is not None]
     if with_value:
         with refused(IncompatibleData, "bad records are decoded, and nobody takes those that still are none"):

@@ -79,6 +79,9 @@ def test_each_append_is_a_range_of_its_own(table: Table) -> None:
     for count in (1, 4, 7):
         rows = table.append(count)
         end = latest(log.bounds())
+        splits = [] if end == start else log.plan(between(start, end))
+        told = [(each.bucket, each.start, each.end) for each in splits if each.unordered]
+        expect(told, [], "splits of rows that came after a reader began: `unordered`, as if they were of a snapshot")
         table.expect_rows(
             read_range(log, between(start, end)).rows,
             f"the range between the bounds before and after {count} rows were appended has these rows",

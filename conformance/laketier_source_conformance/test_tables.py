@@ -8,8 +8,8 @@ import pytest
 
 from laketier.spi import ConfigError, TableNotFound
 from laketier_conformance.expect import expect, refused
-from laketier_source_conformance.reads import read_range
-from laketier_source_conformance.system import ORIGIN, CannotBe, System, Table
+from laketier_source_conformance.reads import carried, read_range, read_splits, whole
+from laketier_source_conformance.system import ORIGIN, CannotBe, System, Table, ordered
 
 _ALIKE = ("orders", "orders2", "Orders", "order s", "orders.eu", "größe")
 _LONG = "a_name_that_is_longer_than_the_63_letters_of_an_identifier_in_postgresql"
@@ -70,6 +70,37 @@ def test_an_unknown_table_is_not_found(system: System, table: Table, name: str) 
         with refused((TableNotFound, ConfigError), f"a source without a table {name!r} opens it{again}"):
             source.open(system.harness.listed(name), system.harness.table_options)
     expect(source.list_tables(), before, f"`list_tables` after a table {name!r} was asked for, which is not there")
+
+
+def test_a_table_that_is_dropped_is_told(system: System, table: Table) -> None:
+    """A round that is under way may lose it, and a union read asks for its identity in each of its tasks."""
+    table.append(3)
+    source, log = system.source(), table.log()
+    bounds, wanted = log.bounds(), whole(log.bounds())
+    splits = list(log.plan(wanted))
+    table.ask("drop_table")
+    for doing, one in (("the same source", source), ("a source that was opened anew", system.source())):
+        assert table.listed not in one.list_tables(), f"a table was dropped: {doing} still lists {table.listed!r}"
+        with refused((TableNotFound, ConfigError), f"a table that was dropped is opened by {doing}"):
+            one.open(table.listed, system.harness.table_options)
+    for doing, ask, whole_one in (
+        ("`bounds` is asked for", log.bounds, bounds),
+        ("a range is planned and read", lambda: ordered(read_range(log, wanted).rows), ordered(table.rows)),
+        ("a split is read", lambda: ordered(read_splits(carried(log), splits).rows), ordered(table.rows)),
+    ):
+        try:
+            found = ask()
+        except Exception:  # noqa: BLE001 - any error will do
+            continue
+        expect(found, whole_one, f"{doing} of a table that was dropped, without an error")
+    told = "`TableLog.identify` of a table that was dropped: expected None or TableNotFound"
+    try:
+        identity = carried(log).identify()
+    except TableNotFound:
+        return
+    except Exception as error:
+        raise AssertionError(f"{told}, found {type(error).__name__}({str(error)[:200]})") from error
+    assert identity is None, f"{told}, found {identity!r}"
 
 
 @pytest.mark.parametrize("name", _ALIKE[1:])

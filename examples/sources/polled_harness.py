@@ -88,6 +88,9 @@ class PolledHarness(SourceHarness):
             found = db.execute(f'SELECT id, text, score, note FROM "{name}" ORDER BY id').fetchall()
         return [{**_row(*each), "note": note} for *each, note in found]
 
+    def drop_table(self, name: str) -> None:
+        self.run(f'DROP TABLE "{name}"')
+
     def append_many(self, name: str, count: int) -> None:
         with closing(sqlite3.connect(self.file)) as db, db:
             db.executemany(f'INSERT INTO "{name}" (score) VALUES (?)', ((each,) for each in range(count)))

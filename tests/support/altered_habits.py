@@ -35,7 +35,7 @@ from laketier.spi import (
     TableNotFound,
     fail_on_bad_record,
 )
-from notes import NotesLog, NotesSource, Row
+from notes import NotesLog, NotesSource, Row, values_of
 
 __all__ = ["RIGHT", "WRONG", "plugin_of"]
 
@@ -242,3 +242,51 @@ class SetsUpAllLogs(NotesLog):
     def row(self, value: bytes) -> Row:
         logging.basicConfig(level=logging.DEBUG, force=True)
         return super().row(value)
+
+
+# -- tables that are gone, and records of which a part is --------------------------------------------------------------
+
+
+@wrong("test_tables.py::test_a_table_that_is_dropped_is_told", "expected None or TableNotFound")
+class IdentifiesByAFile(NotesLog):
+    """Which went with its table: an error from below tells nobody what became of it."""
+
+    def identify(self) -> str | None:
+        return str(json.loads((self.folder / "meta.json").read_bytes())["id"])
+
+
+@wrong("test_tables.py::test_a_table_that_is_dropped_is_told", "`bounds` is asked for of a table that was dropped")
+class TakesADroppedTableForAnEmptyOne(NotesLog):
+    """Nothing came, and nothing is to be read: nobody hears that it is gone."""
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        return super().bounds() if self.folder.exists() else {}
+
+
+@wrong("test_bad_bytes.py::test_a_record_of_which_one_row_is_none_is_left_out_whole", "one of which is none")
+class GivesTheRowsBeforeABadOne(NotesLog):
+    """And tells the record. Its replay gives them once more."""
+
+    def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
+        for record in records:
+            try:
+                for value in values_of(record.value or b""):
+                    yield self.row(value), record
+            except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
+                on_bad_record(replace(record, error=str(error) or "no row"))
+
+
+@wrong("test_bad_records.py::test_a_record_that_still_is_none_is_told_again", "with their times")
+class DecodesWithoutTimes(NotesLog):
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        return super().decode(records, on_bad_record=lambda record: on_bad_record(replace(record, at=None)))
+
+
+@wrong("test_offsets.py::test_each_append_is_a_range_of_its_own", "as if they were of a snapshot")
+class TellsAllAsUnordered(NotesLog):
+    """Two changes of a key are refused then, as nobody knows which is newer, and the table stops."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        return [replace(each, unordered=True) for each in super().plan(wanted)]

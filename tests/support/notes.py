@@ -373,6 +373,11 @@ class NotesHarness(SourceHarness):
         self.write(name, [json.dumps(rows)])
         return rows
 
+    def append_partly_bad(self, name: str, numbers: Sequence[int]) -> bytes | None:
+        value = json.dumps([*self.rows(numbers), {"id": "none"}])
+        self.write(name, [value])
+        return value.encode()
+
     def append_equal(self, name: str) -> Sequence[Row]:
         rows = self.rows([1_000_000]) * 2
         self.write(name, [json.dumps(row) for row in rows])
@@ -487,8 +492,11 @@ class NotesHarness(SourceHarness):
         path.write_text(path.read_text().replace("row 2", "row 7"))
 
     def make_again(self, name: str) -> None:
-        shutil.rmtree(self.root / name)
+        self.drop_table(name)
         self.make_table(name)
+
+    def drop_table(self, name: str) -> None:
+        shutil.rmtree(self.root / name)
 
     def add_column(self, name: str) -> Sequence[Row]:
         self.describe(name, columns={**self.describe(name)["columns"], "note": "string"})

@@ -60,7 +60,7 @@ class LogSplit:
         bytes: The size of the split, by which tasks are balanced. None where it is unknown.
         payload: What else `TableLog.read` needs: a frozen dataclass of the source's own.
         unordered: The rows are those of a snapshot: which of two is newer is not known, in this split and in others of
-            its range. So no two different ones may have the same key.
+            its range. So no two different ones may have the same key. Never of rows that came after the reader began.
     """
 
     bucket: str
@@ -216,7 +216,8 @@ class TableLog(ABC):
         Args:
             split: A split of a plan.
             columns: The columns of `table` to read, in this order. None for all.
-            on_bad_record: Called with each record that is no row of the table.
+            on_bad_record: Called with each record that is no row of the table. Of a record of several rows, one of
+                which is none, no row is given: `decode` gives them all.
 
         Returns:
             Batches of rows.

@@ -121,8 +121,11 @@ class KafkaHarness(SourceHarness):
         _broker().delete_records(topic, 0, end)
 
     def make_again(self, name: str) -> None:
-        _broker().delete_topic(self.listed(name))
+        self.drop_table(name)
         self.make_table(name)
+
+    def drop_table(self, name: str) -> None:
+        _broker().delete_topic(self.listed(name))
 
     @contextmanager
     def cut_off(self) -> Iterator[None]:

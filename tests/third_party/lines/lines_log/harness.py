@@ -122,8 +122,11 @@ class LinesHarness(SourceHarness):
         self._describe(name, {**described, "expired": lines})
 
     def make_again(self, name: str) -> None:
-        shutil.rmtree(self.root / name)
+        self.drop_table(name)
         self.make_table(name)
+
+    def drop_table(self, name: str) -> None:
+        shutil.rmtree(self.root / name)
 
     def add_column(self, name: str) -> Sequence[Row]:
         described = json.loads((self.root / name / "table.json").read_text())

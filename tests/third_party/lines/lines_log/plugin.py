@@ -67,7 +67,12 @@ class LinesLog(TableLog):
 
     def identify(self) -> str:
         """The folder of this name may be that of another table by now."""
-        return str(_describe(self.folder)["id"])
+        try:
+            return str(_describe(self.folder)["id"])
+        except FileNotFoundError as error:
+            if not is_folder(self.folder.parent):
+                raise StorageError("the logs are not there", where=str(self.folder.parent)) from error
+            raise TableNotFound(f"there is no table {self.folder.name!r} any more", where=str(self.folder)) from error
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         return [
