@@ -12,7 +12,7 @@ from laketier.kit.manifests import Manifest, ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_clocks.py::test_rounds_of_hosts_whose_clocks_differ"
-SAYS = "is read, as of its newest commit: expected"
+SAYS = "clocks differ, as of its newest commit: expected"
 
 
 class SharingLog(ManifestLog):
