@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -99,7 +100,11 @@ def rounds(
     with opened_store(file) as store:
         found = [each for each in store.snapshot() if each.table.name == table]
         if not found:
-            raise TableNotFound(f"the service has no table {table!r}", where=str(file), fix="See `service status`.")
+            raise TableNotFound(
+                f"the service has no table {table!r}",
+                where=str(file),
+                fix=f"Names are SOURCE.TABLE. `laketier service status {shlex.quote(str(file))}` lists them.",
+            )
         # Of a recreated table there are two, and either may be the one that is in use.
         every = [record for each in found for record in store.rounds(each.table.id, limit)]
         history = sorted(every, key=lambda record: record.ended_at, reverse=True)[:limit]

@@ -140,6 +140,16 @@ def _folder_of(distribution: str) -> str | None:
     return f"-e {place}" if (direct.get("dir_info") or {}).get("editable") else place
 
 
+def extra_with(name: str) -> str | None:
+    """What to give ``pip install`` for the extra of laketier that brings the plugin of that name; None without one."""
+    try:
+        needed = metadata.requires(PROJECT) or ()
+    except metadata.PackageNotFoundError:
+        return None
+    brings = re.compile(rf"{PROJECT}-{re.escape(name)}\b.*; extra == .{re.escape(name)}.")
+    return f"{_folder_of(PROJECT) or PROJECT}'[{name}]'" if any(map(brings.fullmatch, needed)) else None
+
+
 def checkout_plugin(group: PluginGroup, name: str) -> str | None:
     """``./plugins/<folder>`` when this laketier runs from a checkout that holds a plugin of that name."""
     root = Path(__file__).resolve().parents[3]

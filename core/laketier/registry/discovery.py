@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import pluggy
 
 from laketier.kit.library_errors import ends_the_process
-from laketier.registry.checks import broken, check, checkout_plugin, lacking_name, of_another_version
+from laketier.registry.checks import broken, check, checkout_plugin, extra_with, lacking_name, of_another_version
 from laketier.registry.groups import FORMATS, PROJECT, SOURCES, InstalledPlugin, PluginGroup
 from laketier.spi import LakeStoragePlugin, LogSourcePlugin, PluginConflict, PluginNotFound
 
@@ -144,15 +144,17 @@ def _load(offer: InstalledPlugin) -> Any:
 
 def _not_found(group: PluginGroup, name: str) -> PluginNotFound:
     offers = _installed(group)
-    advice = []
-    near = difflib.get_close_matches(name, [offer.name for offer in offers], n=1, cutoff=0.5)
-    if near:
-        advice.append(f"Did you mean {near[0]!r}?")
     folder = checkout_plugin(group, name)
+    extra = None if folder is not None else extra_with(name)
+    near = difflib.get_close_matches(name, [offer.name for offer in offers], n=1, cutoff=0.5)
+    advice = [] if extra is not None or not near else [f"Did you mean {near[0]!r}?"]
     if folder is not None:
         advice.append(f"It is in this checkout: `pip install {folder}` (or `make setup` for all).")
-    installed = ", ".join(map(str, offers)) or "none"
-    advice.append(f"Installed: {installed}.")
-    if folder is None and not near:
+    advice.append(f"Installed: {', '.join(map(str, offers)) or 'none'}.")
+    if extra is not None:
+        advice.append(
+            f"laketier has an extra of that name: `pip install {extra}`, in the environment that runs this process."
+        )
+    elif folder is None and not near:
         advice.append("Install the distribution that offers it, in the environment that runs this process.")
     return PluginNotFound(f"no plugin for {group.key.format(name=name)} is installed", fix=" ".join(advice))

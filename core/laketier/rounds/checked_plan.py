@@ -56,15 +56,17 @@ class PlanCheck:
 
     def _check_ends(self, ends: Mapping[str, int]) -> None:
         """Refuse a plan that stops short of the range, or goes beyond it. ``ends``: by bucket, where its splits end."""
-        for bucket, end in self.wanted.end.items():
-            start = self.wanted.start.get(bucket, 0)
-            if bucket not in ends and end > start:
+        for bucket, end in ends.items():
+            if end != self.wanted.end[bucket]:
+                raise self.broken(
+                    f"`plan` ends at offset {end} of bucket {bucket!r}, and the range at {self.wanted.end[bucket]}"
+                )
+        for bucket, (start, end) in self.wanted.by_bucket.items():
+            if bucket not in ends:
                 raise self.broken(
                     f"`plan` leaves out bucket {bucket!r}, and the range has its offsets {start} to {end}",
                     "rows would be lost; where nothing is to be read, a split says so by its payload",
                 )
-            if bucket in ends and ends[bucket] != end:
-                raise self.broken(f"`plan` ends at offset {ends[bucket]} of bucket {bucket!r}, and the range at {end}")
 
     def _part(self, split: LogSplit) -> bytes:
         """Tells parts of the same offsets apart. A payload has no hash, and goes to its task as a pickle."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from laketier.spi.errors import FeatureNotSupported, IncompatibleData
+from laketier.spi.errors import ConfigError, FeatureNotSupported, IncompatibleData
 from laketier.spi.offsets import BucketBounds, LogOffsets, LogRange
 from laketier.spi.options import NoOptions
 from laketier.spi.table import BucketSpec, PartitionField
@@ -47,6 +47,28 @@ class LogTable:
     change_column: str | None = None
     former_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def projected(self, columns: Sequence[str] | None) -> pa.Schema:
+        """Compute the schema of what `TableLog.read` yields.
+
+        Args:
+            columns: The columns to read. None for all.
+
+        Returns:
+            These columns, in this order.
+
+        Raises:
+            ConfigError: A column does not exist.
+        """
+        names = self.schema.names if columns is None else columns
+        unknown = [name for name in names if name not in self.schema.names]
+        if unknown:
+            raise ConfigError(
+                f"the source's table has no columns {unknown}",
+                where=self.name,
+                fix=f"It has {', '.join(self.schema.names)}.",
+            )
+        return pa.schema([self.schema.field(name) for name in names])
 
 
 @dataclass(frozen=True, kw_only=True)

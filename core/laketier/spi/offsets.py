@@ -70,14 +70,21 @@ class LogRange:
     end: LogOffsets
 
     @property
+    def by_bucket(self) -> dict[str, tuple[int, int]]:
+        """The buckets that have offsets in the range, each with its first offset and the one after its last. A plan
+        has a split of each of them, and of no other bucket."""
+        starts = ((bucket, self.start.get(bucket, 0), end) for bucket, end in self.end.items())
+        return {bucket: (start, end) for bucket, start, end in starts if start < end}
+
+    @property
     def is_empty(self) -> bool:
         """Whether the range holds no offset."""
-        return all(self.end[bucket] <= self.start.get(bucket, 0) for bucket in self.end)
+        return not self.by_bucket
 
     @property
     def offsets(self) -> int:
         """The number of offsets in the range: at least the number of records."""
-        return sum(max(0, self.end[bucket] - self.start.get(bucket, 0)) for bucket in self.end)
+        return sum(end - start for start, end in self.by_bucket.values())
 
 
 @dataclass(frozen=True)

@@ -119,11 +119,7 @@ class FlussLog(TableLog):
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """See `TableLog.plan`. Raises `StorageError` for a range that ends beyond the log."""
-        asked = {
-            bucket: (wanted.start.get(bucket, 0), end)
-            for bucket, end in wanted.end.items()
-            if end > wanted.start.get(bucket, 0)
-        }
+        asked = wanted.by_bucket
         if not asked:
             return ()
         bounds = self._look([Bucket.parse(bucket) for bucket in asked])
@@ -149,13 +145,7 @@ class FlussLog(TableLog):
     ) -> Iterator[pa.RecordBatch]:
         """See `TableLog.read`. In a process of its own; each of Fluss's records is a row. Raises `ConfigError` for
         columns that are not there, and `TableChanged`."""
-        schema = self._table.schema
-        names = schema.names if columns is None else list(columns)
-        unknown = [name for name in names if name not in schema.names]
-        if unknown:
-            raise ConfigError(
-                f"the table has no columns {unknown}", where=self._table.name, fix=f"It has {', '.join(schema.names)}."
-            )
+        wanted = self._table.projected(columns)
         request = {
             "op": "read",
             "table": self._table.name,
@@ -163,9 +153,8 @@ class FlussLog(TableLog):
             "bucket": split.bucket,
             "start": split.start,
             "end": split.end,
-            "asked": asdict(self._asked(names)),
+            "asked": asdict(self._asked(wanted.names)),
         }
-        wanted = pa.schema([schema.field(name) for name in names])
         sent = wanted
         with borrowed(self._connection) as child:
             for header, payload in child.ask(request):

@@ -14,7 +14,6 @@ from laketier.kit.views import only
 from laketier.spi import (
     BadRecord,
     BucketBounds,
-    ConfigError,
     FeatureNotSupported,
     FindUnstorable,
     LogOffsets,
@@ -102,11 +101,7 @@ class KafkaLog(TableLog):
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """See `TableLog.plan`. Raises `TableChanged` when the topic was made again, and `StorageError` for a range
         that ends beyond the log."""
-        asked = {
-            bucket: (wanted.start.get(bucket, 0), end)
-            for bucket, end in wanted.end.items()
-            if end > wanted.start.get(bucket, 0)
-        }
+        asked = wanted.by_bucket
         if not asked:
             return ()
         partitions = {str(partition): partition for partition in self._partitions()}
@@ -140,13 +135,7 @@ class KafkaLog(TableLog):
     ) -> Iterator[pa.RecordBatch]:
         """See `TableLog.read`. All columns of a record are decoded whatever ``columns`` says, as which records are rows
         must not depend on it. Raises `ConfigError` for columns that are not there."""
-        schema = self._table.schema
-        names = schema.names if columns is None else list(columns)
-        unknown = [name for name in names if name not in schema.names]
-        if unknown:
-            raise ConfigError(
-                f"the topic has no columns {unknown}", where=self._topic.name, fix=f"It has {', '.join(schema.names)}."
-            )
+        names = self._table.projected(columns).names
         for messages in self._messages(split):
             batch = self._rows(messages, names, on_bad_record)
             if batch.num_rows:

@@ -14,6 +14,7 @@ import pytest
 
 from laketier.cli.formats import formats
 from laketier.registry import discovery, installed_formats, load_format, load_source
+from laketier.registry.checks import extra_with
 from laketier.spi import Feature, PluginBroken, PluginConflict, PluginNotFound, SpiVersionMismatch, support_of
 
 PLUGIN = """
@@ -111,6 +112,13 @@ def test_an_unknown_name_gets_the_nearest_and_the_installed(site: Path) -> None:
         load_format("acmetow")
     assert "Did you mean 'acmetwo'?" in str(caught.value)
     assert "acmetwo (acme2-lake 1.2.3)" in str(caught.value)
+
+
+def test_a_plugin_of_an_extra_is_told_with_the_extra() -> None:
+    told = extra_with("delta")
+    assert told is not None
+    assert told.endswith("'[delta]'")
+    assert (extra_with("spark"), extra_with("elta"), extra_with("paimon")) == (None, None, None)
 
 
 def test_a_broken_import_keeps_its_cause(site: Path) -> None:

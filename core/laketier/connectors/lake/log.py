@@ -105,8 +105,7 @@ class LakeLog(TableLog):
         """See `TableLog.read`. There are no bad records. Of a snapshot that was taken away meanwhile, raises
         `OffsetsExpired` that says so (``again``): the next plan is of a newer one. Raises `StorageError` where the
         table itself can't be read: its rows may be there once it can."""
-        schema = self.described.schema
-        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        wanted = self.described.projected(columns)
         part: LakePart = split.payload
         if part.split is None:
             return

@@ -75,11 +75,7 @@ class LinesLog(TableLog):
             raise TableNotFound(f"there is no table {self.folder.name!r} any more", where=str(self.folder)) from error
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
-        return [
-            LogSplit(bucket=bucket, start=wanted.start[bucket], end=end)
-            for bucket, end in wanted.end.items()
-            if end > wanted.start[bucket]
-        ]
+        return [LogSplit(bucket=bucket, start=start, end=end) for bucket, (start, end) in wanted.by_bucket.items()]
 
     def read(
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
