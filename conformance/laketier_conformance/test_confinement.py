@@ -357,12 +357,14 @@ def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, aroun
         _plant_links(around)
     before = {} if around is None else around.around()
     lake.let_age()
-    collect_orphans(lake.storage, table.info, grace=timedelta(0))
+    listed = [file.path for file in collect_orphans(lake.storage, table.info, grace=timedelta(0)).orphans]
     expect(
         touched(before, {} if around is None else around.around()),
         [],
         "files that changed around the table when orphans were collected, with links in the table",
     )
+    behind = [path for path in listed if {"to-theirs", "to-other"}.intersection(path.split("/")[:-1])]
+    expect(behind, [], "files behind a link that are listed as the table's orphans")
     assert around is None or around.other.ids == ids_of(7), (
         "rows of the other table after orphans were collected, with links to it"
     )
