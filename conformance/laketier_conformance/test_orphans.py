@@ -134,7 +134,7 @@ def test_what_is_a_users_stays(table: Table, unproven: Callable[[str, str], None
     listed = {file.path: file.attempt for file in list_orphans(table.lake.storage, table.info, grace=NONE).orphans}
     expect(sorted(listed.keys() & theirs), [], "files of a user that are listed as orphans")
     claimed = {name: listed[name] for name in copies if listed.get(name) is not None}
-    expect(claimed, {}, "copies of a staged file that are listed as staged by an attempt, which has no file of that name")
+    expect(claimed, {}, "copies of a staged file that are listed as staged by an attempt, which staged none of them")
     collect(table)
     expect([name for name in theirs if not (folder / name).is_file()], [], "files of a user that a collection deleted")
 

@@ -90,6 +90,14 @@ def test_an_error_before_the_effect(table: Table, failpoints: CountedFailpoints,
         result.outcome, RoundOutcome.PUBLISHED, "the outcome of a round whose first attempt failed before its effect"
     )
     expect(table.ids, ids_of(0), "rows of a round whose first attempt failed before its effect")
+    # What was not there when it was looked for first is there the next time.
+    failpoints.switch_on("publish.before=error@1;publish.after=error@1")
+    told = "a round whose first attempt failed before its effect, and whose second one landed without an answer"
+    with goes_well(told):
+        result = table.round(token(1) if known else None, [ids_of(1)])
+    failpoints.switch_on("")
+    expect(result.outcome, RoundOutcome.RECOVERED, f"the outcome of {told}")
+    expect(table.ids, ids_of(0) + ids_of(1), f"rows of {told}")
 
 
 def test_an_error_that_stays_is_raised(table: Table, failpoints: CountedFailpoints) -> None:
