@@ -71,7 +71,6 @@ A member that a format can't have is left out, or None: whatever a member raises
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -80,10 +79,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laketier.kit.library_errors import ends_the_process
-from laketier.spi import PluginBroken, PluginConflict
 from laketier_conformance.expect import HarnessFailed, told
 from laketier_conformance.foreign_tables import ForeignTable
+from laketier_conformance.supplied import Supplied
 
 if TYPE_CHECKING:
     from laketier_conformance.stores.store import ObjectStore
@@ -352,24 +350,8 @@ def _blamed(member: str) -> Iterator[None]:
 def supplied_for(name: str) -> Any:
     """What the entry point of a format points at, None without one. Raises `PluginConflict` for two of them, and
     `PluginBroken` for one that can't be imported or has a member whose name is nearly one of the above."""
-    offers = {entry.value: entry for entry in importlib.metadata.entry_points(group=GROUP, name=name)}
-    if not offers:
+    supplied = Supplied.load(f"the format {name!r}", importlib.metadata.entry_points(group=GROUP, name=name))
+    if supplied is None:
         return None
-    if len(offers) > 1:
-        both = " and ".join(sorted(offers))
-        raise PluginConflict(f"two harnesses are offered for the format {name!r}: {both}", fix="Uninstall one of them.")
-    ((place, entry),) = offers.items()
-    what = f"the harness of the format {name!r} can't be used"
-    try:
-        found = entry.load()
-    except BaseException as error:  # whatever the import of a module may raise
-        if ends_the_process(error):
-            raise
-        fix = f'Mend the entry point of group "{GROUP}" in pyproject.toml, or what it names, and install it again.'
-        raise PluginBroken(what, where=place, why=f"{type(error).__name__}: {error}", fix=fix) from error
-    for member in dir(found):
-        near = difflib.get_close_matches(member, MEMBERS, n=1, cutoff=0.8)
-        if near and member not in MEMBERS and not member.startswith("_"):
-            why = f"nothing would ever call its member {member!r}"
-            raise PluginBroken(what, where=place, why=why, fix=f"Call it {near[0]!r}, or give it a name less alike.")
-    return found
+    supplied.check_names(dir(supplied.found), MEMBERS)
+    return supplied.found

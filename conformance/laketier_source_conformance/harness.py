@@ -5,7 +5,6 @@ An entry point of group ``laketier.source_conformance``, named as the source, na
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from laketier.kit.library_errors import ends_the_process
-from laketier.spi import PluginBroken, PluginConflict, PluginNotFound
+from laketier.spi import PluginNotFound
+from laketier_conformance.supplied import Supplied
 
 GROUP = "laketier.source_conformance"
 Row = Mapping[str, Any]
@@ -230,49 +229,28 @@ def harness_of(name: str, place: str | None = None) -> type[SourceHarness]:
     Raises `PluginNotFound`, `PluginConflict` for two, and `PluginBroken` for one that can't be used."""
     named = importlib.metadata.EntryPoint(name, place, GROUP) if place else None
     offered = [named] if named else importlib.metadata.entry_points(group=GROUP, name=name)
-    offers = {entry.value: entry for entry in offered}
-    if not offers:
+    supplied = Supplied.load(f"the source {name!r}", offered)
+    if supplied is None:
         raise PluginNotFound(
             f"there is no harness for the source {name!r}",
             why=f"no installed distribution has an entry point {name!r} of group {GROUP}",
             fix=f'Write a laketier_source_conformance.harness.SourceHarness, name it below [project.entry-points."'
             f'{GROUP}"] in pyproject.toml, and install it again.',
         )
-    if len(offers) > 1:
-        both = " and ".join(sorted(offers))
-        raise PluginConflict(f"two harnesses are offered for the source {name!r}: {both}", fix="Uninstall one of them.")
-    ((place, entry),) = offers.items()
-    what = f"the harness of the source {name!r} can't be used"
-    try:
-        found = entry.load()
-    except BaseException as error:  # whatever the import of a module may raise
-        if ends_the_process(error):
-            raise
-        raise PluginBroken(
-            what,
-            where=place,
-            why=f"{type(error).__name__}: {error}",
-            fix=f'Mend the entry point of group "{GROUP}", or what it names, and install it again.',
-        ) from error
+    found = supplied.found
     if not (isinstance(found, type) and issubclass(found, SourceHarness)):
-        raise PluginBroken(
-            what, where=place, why=f"{found!r} is no subclass of SourceHarness", fix="Derive it from it."
-        )
-    for member in vars(found):
-        near = difflib.get_close_matches(member, MEMBERS, n=1, cutoff=0.8)
-        if near and member not in MEMBERS and not member.startswith("_"):
-            why = f"nothing would ever call its member {member!r}"
-            raise PluginBroken(what, where=place, why=why, fix=f"Call it {near[0]!r}, or give it a name less alike.")
+        raise supplied.broken(f"{found!r} is no subclass of SourceHarness", fix="Derive it from it.")
+    supplied.check_names(vars(found), MEMBERS)
     if not isinstance(found.cannot, Mapping):
-        raise PluginBroken(what, where=place, why="`cannot` is no mapping", fix="Give a reason for each method.")
+        raise supplied.broken("`cannot` is no mapping", fix="Give a reason for each method.")
     reasons: Mapping[str, object] = found.cannot
     silent = sorted(name for name, why in reasons.items() if not (isinstance(why, str) and why.strip()))
     if silent:
-        why = f"`cannot` gives no reason for {silent}, and the report repeats it"
-        raise PluginBroken(what, where=place, why=why, fix="Say in a sentence why the system can't have it.")
+        raise supplied.broken(
+            f"`cannot` gives no reason for {silent}, and the report repeats it",
+            fix="Say in a sentence why the system can't have it.",
+        )
     unknown = sorted(set(found.cannot) - set(MEMBERS))
     if unknown:
-        raise PluginBroken(
-            what, where=place, why=f"`cannot` has {unknown}, which are no members", fix="Name methods of SourceHarness."
-        )
+        raise supplied.broken(f"`cannot` has {unknown}, which are no members", fix="Name methods of SourceHarness.")
     return found
