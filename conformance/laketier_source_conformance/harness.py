@@ -139,6 +139,11 @@ class SourceHarness(ABC):
         `TableLog.stamp` knows a row, change others."""
         raise NotImplementedError
 
+    def change_rows(self, name: str) -> Sequence[Row]:
+        """In a log of changes: update a row that is there, and delete another. Return the changes that a reader must
+        see of it, in their order, with their kinds. Asked for only where `LogTable.change_column` names a column."""
+        raise NotImplementedError
+
     def add_bucket(self, name: str) -> None:
         """Give a table one more bucket, empty. At least one of the rows that are appended next goes into it. Raise
         `AtItsBound` where the system has no more: the suite asks for 101, and for a dozen."""

@@ -60,6 +60,13 @@ def first_of(bounds: BucketBounds) -> int:
     return bounds.earliest if bounds.initial is None else bounds.initial
 
 
+def begun_at(bounds: Mapping[str, BucketBounds]) -> dict[str, int]:
+    """Where a reader goes on that has begun: behind a snapshot, whose rows have no offsets of their own."""
+    return {
+        bucket: each.latest if is_served_from_a_snapshot(each) else each.earliest for bucket, each in bounds.items()
+    }
+
+
 def is_served_from_a_snapshot(bounds: BucketBounds) -> bool:
     """Whether the first range of a bucket has rows in no order that offsets tell."""
     return bounds.initial is not None

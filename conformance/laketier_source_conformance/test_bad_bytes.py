@@ -1,4 +1,4 @@
-"""Records of bytes that are no row, whatever they are: each is told, with the bytes that it had."""
+"""Records of bytes that are no row, whatever they are: each is told, with the bytes and the time that it had."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from laketier.spi import BadRecord, FeatureNotSupported
 from laketier_conformance.expect import expect
-from laketier_source_conformance.reads import Read, read_range
+from laketier_source_conformance.reads import Read, expect_ms, read_range
 from laketier_source_conformance.records import identity
-from laketier_source_conformance.system import Table
+from laketier_source_conformance.system import CannotBe, Table
 
 _VALUES = (
     *(
@@ -64,6 +64,15 @@ def test_a_record_of_which_one_row_is_none_is_left_out_whole(table: Table) -> No
     found = read_range(table.log())
     table.expect_rows(found.rows, "a log is read that has a record of three rows, one of which is none")
     expect([each.value for each in found.bad], [value], "the records that are told, of which one row is none")
+
+
+def test_the_time_of_a_bad_record_is_in_milliseconds(table: Table) -> None:
+    table.append(1)
+    table.ask("append_bad")
+    for each in read_range(table.log()).bad:
+        if each.at is None:
+            raise CannotBe("at: the source's records have no time")
+        expect_ms(each.at, f"`at` of the bad record at {each.offset}")
 
 
 def _begins(some: Iterable[bytes | None]) -> str:

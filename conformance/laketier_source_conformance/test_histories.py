@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
 from laketier.rounds.checked_log import CheckedLog
-from laketier.spi import LaketierError, LogOffsets, LogSplit, TableLog, stamps_differ
+from laketier.spi import LaketierError, LogOffsets, LogSplit, OffsetsExpired, TableLog, stamps_differ
 from laketier_conformance.expect import expect, goes_well
 from laketier_source_conformance.children import Processes
-from laketier_source_conformance.reads import carried, latest, read_range, read_splits, whole
-from laketier_source_conformance.system import CannotBe, Table, ordered
+from laketier_source_conformance.harness import Row
+from laketier_source_conformance.reads import (
+    carried,
+    is_served_from_a_snapshot,
+    latest,
+    read_range,
+    read_splits,
+    since,
+    whole,
+)
+from laketier_source_conformance.system import CannotBe, Table, ordered, text_of
 
 
 def _end(table: Table) -> LogOffsets:
@@ -164,6 +174,41 @@ def test_an_identity_is_the_same_in_each_process(table: Table) -> None:
     if (told := carried(log).identify()) is not None:  # another text would stop each union read
         expect(told, log.table.table_id, "`identify` of a log out of a pickle, whose table is what it was")
     expect(pickle.loads(pickle.dumps(log.table)), log.table, "a LogTable out of a pickle")  # noqa: S301 - our own bytes
+
+
+def test_changes_come_in_their_order_and_after_their_snapshot(table: Table) -> None:
+    """The last change of a key counts. A deletion that is passed over leaves its row in the lake for good."""
+    log = table.log()
+    key, kind = log.table.primary_key, log.table.change_column
+    if kind is None:
+        raise CannotBe("change_rows: the table has no column of the kinds of changes")
+    table.append(6)
+    before = log.bounds()
+    splits, kept = list(log.plan(whole(before))), list(table.rows)
+    changes = [dict(row) for row in table.ask("change_rows")]
+    more = table.append(1)
+    found = read_range(log, since(latest(before), log.bounds())).rows
+    expect(
+        _by_key(found, key), _by_key([*changes, *more], key), "of each key, the changes that came after a reader began"
+    )
+    with suppress(OffsetsExpired):  # of a snapshot that was taken away
+        found = read_splits(carried(log), splits).rows
+        table.expect_rows(found, "a range is read that was planned before rows were changed", kept)
+    if any(is_served_from_a_snapshot(each) for each in before.values()):
+        last = {key_of: texts[-1] for key_of, texts in _by_key([*kept, *changes, *more], key).items()}
+        gone = [row for row in changes if str(row[kind]) == "-D"]
+        left = sorted(each for each in last if each not in _by_key(gone, key))
+        expect(
+            sorted(_by_key(read_range(table.log()).rows, key)), left, "the keys of a snapshot after rows were changed"
+        )
+
+
+def _by_key(rows: Sequence[Row], key: Sequence[str]) -> dict[str, list[str]]:
+    """The rows of each key, in their order."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(text_of({name: row[name] for name in key}), []).append(text_of(row))
+    return found
 
 
 def test_an_input_that_is_replaced_is_told(table: Table) -> None:

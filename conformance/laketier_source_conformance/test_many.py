@@ -8,7 +8,16 @@ from itertools import chain, islice
 from laketier.spi import LaketierError
 from laketier_conformance.expect import HarnessFailed, expect
 from laketier_conformance.host_clocks import off
-from laketier_source_conformance.reads import Read, begun, carried, read_range, whole
+from laketier_source_conformance.reads import (
+    Read,
+    begun,
+    begun_at,
+    carried,
+    is_served_from_a_snapshot,
+    read_range,
+    since,
+    whole,
+)
 from laketier_source_conformance.system import CannotBe, System, Table, ordered
 
 _TABLES = 1_100
@@ -46,12 +55,17 @@ def test_more_buckets_than_a_page_has_are_read(table: Table) -> None:
 
 def test_many_bad_records_are_each_told(table: Table) -> None:
     """One that is told nowhere is lost."""
+    bounds = table.log().bounds()
+    if any(map(is_served_from_a_snapshot, bounds.values())):  # whose rows have no offsets of their own
+        table.append(1)
+        bounds = table.log().bounds()
     for _ in range(_BAD):
         table.ask("append_bad")
-    table.append(2)
-    found = read_range(table.log())
+    rows = table.append(2)
+    log = table.log()
+    found = read_range(log, since(begun_at(bounds), log.bounds()))
     expect(len({(each.bucket, each.offset) for each in found.bad}), _BAD, f"of {_BAD} bad records, those that are told")
-    table.expect_rows(found.rows, f"the rows around {_BAD} bad records")
+    table.expect_rows(found.rows, f"the rows around {_BAD} bad records", rows)
 
 
 def test_a_read_that_takes_a_day_gives_each_row(table: Table) -> None:

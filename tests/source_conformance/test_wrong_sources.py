@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from altered_habits import RIGHT, WRONG
+from altered_changes import RIGHT, WRONG
 from laketier_source_conformance.rules import RULES, rule_of
 from source_runs import run_sources
 
@@ -15,7 +15,8 @@ from source_runs import run_sources
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_source_is_caught(tmp_path: Path, name: str) -> None:
     wrong = WRONG[name]
-    run = run_sources(tmp_path, "notes", [f"--log-test={wrong.test}"], {"NOTES_ALTERED": name})
+    more = [f"--log-harness={wrong.harness}"] if wrong.harness else []
+    run = run_sources(tmp_path, "notes", [f"--log-test={wrong.test}", *more], {"NOTES_ALTERED": name})
     assert run.code == 1, run.output
     assert run.report["verdict"] == "fail"
     (result,) = run.report["results"].values()
@@ -35,7 +36,11 @@ def test_there_are_wrong_sources_for_most_rules() -> None:
 def test_an_odd_source_that_is_right_passes(tmp_path: Path, name: str) -> None:
     right = RIGHT[name]
     tests = [f"--log-test={test}" for test in right.tests]
-    more = [*tests, f"--log-harness=altered_notes:{right.harness}", "--log-lake=localfile"]
+    more = [
+        *tests,
+        f"--log-harness={right.harness if ':' in right.harness else f'altered_notes:{right.harness}'}",
+        "--log-lake=localfile",
+    ]
     run = run_sources(tmp_path, "notes", more, {"NOTES_ALTERED": name})
     assert run.code == 0, run.output
     assert run.outcomes() == {"passed": len(right.tests)}

@@ -41,22 +41,23 @@ from notes import NotesHarness, NotesLog, NotesPlugin, NotesSource, Row, meta_of
 
 @dataclass(frozen=True)
 class Wrong:
-    """``test``: of the suite; it alone is run. ``says``: a part of its sentence."""
+    """``test``: of the suite; it alone is run. ``says``: a part of its sentence. ``harness``: if not its own."""
 
     altered: type
     test: str
     says: str
+    harness: str | None = None
 
 
 WRONG: dict[str, Wrong] = {}
 
 
-def wrong(test: str, says: str) -> Any:
+def wrong(test: str, says: str, harness: str | None = None) -> Any:
     """Take an altered log, source or plugin into the table."""
 
     def take(altered: type) -> type:
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in altered.__name__).lstrip("_")
-        WRONG[name] = Wrong(altered, test, says)
+        WRONG[name] = Wrong(altered, test, says, harness)
         return altered
 
     return take
@@ -559,7 +560,7 @@ class LeavesOutTheRowAlone(NotesLog):
             yield batch.filter(pa.array([at not in found for at in range(batch.num_rows)]))
 
 
-@wrong("test_bad_records.py::test_the_time_of_a_bad_record_is_in_milliseconds", "in ms since 1970")
+@wrong("test_bad_bytes.py::test_the_time_of_a_bad_record_is_in_milliseconds", "in ms since 1970")
 class TellsTimesOfBadRecordsInSeconds(NotesLog):
     def rows(self, records: Iterator[BadRecord], on_bad_record: OnBadRecord) -> Iterator[tuple[Row, BadRecord]]:
         return super().rows(

@@ -285,7 +285,7 @@ def laketier_source() -> LogSourcePlugin:
     altered = os.environ.get("NOTES_ALTERED")
     if not altered:
         return NotesPlugin()
-    plugin: LogSourcePlugin = importlib.import_module("altered_habits").plugin_of(altered)
+    plugin: LogSourcePlugin = importlib.import_module("altered_changes").plugin_of(altered)
     return plugin
 
 
