@@ -135,7 +135,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("lake_steps") < 0 or config.getoption("lake_seed") < 0:
         raise pytest.UsageError("--lake-steps and --lake-seed: a number from 0 on")
     if config.getoption("lake_command") is not None and not hasattr(config, "workerinput"):
-        outlived.end_with(config.getoption("lake_command"))
+        config.pluginmanager.register(outlived.EndsWith(config.getoption("lake_command")))
     _endpoint(config)
     if config.getoption("lake_format") is not None:
         if not __debug__:

@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "may_refuse(*features): the contract lets a source refuse these")
     if config.getoption("log_command") is not None and not hasattr(config, "workerinput"):
-        outlived.end_with(config.getoption("log_command"))
+        config.pluginmanager.register(outlived.EndsWith(config.getoption("log_command")))
     if config.getoption("log_source") is None:
         return
     if not __debug__:

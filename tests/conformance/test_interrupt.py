@@ -71,6 +71,26 @@ def test_who_ends_the_command_ends_its_tests(tmp_path: Path, ignored: str) -> No
     assert json.loads(report.read_text())["verdict"] == "fail"
 
 
+SWALLOWED = """
+import os, signal, time
+
+def pytest_collection_modifyitems():
+    try:
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass  # as Python does in a callback of a library's
+"""
+
+
+def test_who_ends_the_command_ends_its_tests_though_a_library_hides_it(tmp_path: Path) -> None:
+    """The suite went on for minutes."""
+    report = tmp_path / "report.json"
+    done = asked(tmp_path, SWALLOWED, str(report))
+    assert done.returncode == 143, done.stdout + done.stderr
+    assert json.loads(report.read_text())["verdict"] == "fail"
+
+
 KILLED = """
 import os, signal, time
 
