@@ -26,7 +26,7 @@ from laketier.spi import LaketierError, LogOffsets, LogTable, Overtaken, Storage
 log = logging.getLogger(__name__)
 
 
-@dataclass
+@dataclass(eq=False)
 class LeasedRound:
     """``planned_at``: ms since the epoch. ``name``: of its tasks in a job. ``open_files``: where the engine runs tasks
     in this process. One thread at a time."""
@@ -197,6 +197,17 @@ class LeasedRound:
             return None
         newest_at = self.planned_at if done.left_at is None else done.left_at
         return max(0, newest_at - complete_at) / 1000
+
+
+def release_all(rounds: Sequence[LeasedRound]) -> None:
+    """Give back tables whose rounds have not begun."""
+    for each in rounds:
+        try:
+            each.release()
+        except BaseException as error:
+            if ends_the_process(error):
+                raise
+            log.exception("[table=%s] a round that had not begun could not be closed", each.key)
 
 
 def _death(error: BaseException) -> Death | None:

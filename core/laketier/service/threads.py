@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -29,24 +31,32 @@ class Threads:
             return next((each for each in self._started if each.is_alive()), None)
 
 
-class Permit:
-    """One of a few. Whoever is late loses it, so that others need not wait."""
+class Permits:
+    """So many threads at a time, as long as none is slow: who waits gets the place of one that has had it for
+    ``patience_seconds``, as what that one calls may hang. Safe in threads."""
 
-    def __init__(self, permits: threading.Semaphore) -> None:
-        self._permits = permits
-        self._lock = threading.Lock()
-        self._acquired = False
+    def __init__(self, count: int, patience_seconds: float) -> None:
+        self._count = count
+        self._patience_seconds = patience_seconds
+        self._changed = threading.Condition()
+        self._places: dict[object, float] = {}
 
-    def __enter__(self) -> None:
-        self._permits.acquire()
-        self._acquired = True
-
-    def __exit__(self, *_: object) -> None:
-        self.give_back()
-
-    def give_back(self) -> None:
-        """Let another have it. Does nothing before it was got, or the second time."""
-        with self._lock:
-            if self._acquired:
-                self._acquired = False
-                self._permits.release()
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Wait for a place, and have it meanwhile."""
+        me = object()
+        with self._changed:
+            while len(self._places) >= self._count:
+                oldest, since = next(iter(self._places.items()))
+                left = since + self._patience_seconds - time.monotonic()
+                if left <= 0:
+                    del self._places[oldest]
+                else:
+                    self._changed.wait(left)
+            self._places[me] = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._places.pop(me, None)
+                self._changed.notify()

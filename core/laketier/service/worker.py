@@ -9,29 +9,28 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from queue import Empty, SimpleQueue
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from laketier.kit import failpoint
-from laketier.kit.library_errors import as_told, ends_the_process
+from laketier.kit.library_errors import as_told
 from laketier.rounds.log_engine import EngineLost, LogEngine
 from laketier.service.caught_up import CaughtUpTables
-from laketier.service.failpoints import LEASED, PLANNED
+from laketier.service.failpoints import LEASED
 from laketier.service.index_keeper import IndexKeeper
+from laketier.service.jobs import RoundJobs
 from laketier.service.leases import WorkerLeases
 from laketier.service.open_files import OpenFileKeeper
 from laketier.service.outage import Outage
-from laketier.service.rounds import LeasedRound
-from laketier.service.state import Failure, Lease, StateError, StateStore, Success, Worker
+from laketier.service.planning import RoundPlanner
+from laketier.service.rounds import LeasedRound, release_all
+from laketier.service.state import StateError, StateStore, Worker
 from laketier.service.tables import ServiceTables
-from laketier.service.threads import Permit, Threads
+from laketier.service.threads import Permits, Threads
 from laketier.service.until_idle import UntilIdle
-from laketier.spi import LaketierError, StorageError
 
 log = logging.getLogger(__name__)
 
-_BIG_JOBS = 2
 _CLOSING_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
 _PRUNE_AT_LEAST_SECONDS = 2.0
@@ -40,21 +39,18 @@ KEPT_ROUNDS = 500
 the state database otherwise."""
 KEPT_WORKERS = 500
 """So many workers, of those that are long silent, are kept: each start has a name of its own."""
-BIG_WEIGHT = 500_000
-"""A round of more than this (`laketier.rounds.splits.weight_of`) has a job of its own, so that small tables need not
-wait for it."""
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """``tables``: leased at a time, at most. ``lease_seconds``: after this long without a heartbeat the tables are
-    given to others. ``idle_seconds``: how long to wait when nothing is due. ``threads``: tables planned or committed
-    at a time. ``patience_seconds``: how long the tables of a lot wait for those of it that are slow to plan, and the
-    next lot for the job of this one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way
-    when it was told to stop. ``until_idle``: end once every table has been tiered since the start, waits for a
-    person, or failed a few times; `TieringWorker.left_out` has those that did not get there, with why, and
-    `TieringWorker.interrupted` says that it was told to stop before. `TieringWorker.engine_lost`: why it stopped by
-    itself, if it did."""
+    """``tables``: leased at a time, at most; beside them as many whose sources are late. ``lease_seconds``: after this
+    long without a heartbeat the tables are given to others. ``idle_seconds``: how long to wait when nothing is due.
+    ``threads``: tables planned or committed at a time, as long as none is slow. ``patience_seconds``: how long the
+    tables of a lot wait for those of it that are slow to plan, the next lot for the job of this one, and others for the
+    place of a slow one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way when it was told
+    to stop. ``until_idle``: end once every table has been tiered since the start, waits for a person, or failed a few
+    times; `TieringWorker.left_out` has those that did not get there, with why, and `TieringWorker.interrupted` says
+    that it was told to stop before. `TieringWorker.engine_lost`: why it stopped by itself, if it did."""
 
     tables: int = 64
     lease_seconds: float = 120.0
@@ -93,10 +89,15 @@ class TieringWorker:
         self._until: UntilIdle | None = None
         self._leases = WorkerLeases(self.store, self.worker, self.settings.lease_seconds)
         self._caught_up = CaughtUpTables()
-        self._permits = threading.Semaphore(self.settings.threads)
-        self._big = threading.Semaphore(_BIG_JOBS)
-        self._planned: SimpleQueue[LeasedRound] = SimpleQueue()
         self._threads = Threads()
+        patience, places = self.settings.patience_seconds, self.settings.threads
+        permits = Permits(places, patience)
+        self._planner = RoundPlanner(
+            self._leases, self._threads, permits, Permits(places, patience), patience, self._stopping, self._now
+        )
+        self._jobs = RoundJobs(
+            self._leases, self._threads, permits, self._stopping, self._told_to_stop, self._lose_engine
+        )
         self._outage = Outage(log, "no table is taken, as the state database did not answer")
         self._discovery: threading.Thread | None = None
         self._prune_at = 0.0
@@ -181,7 +182,7 @@ class TieringWorker:
         deadline = time.monotonic() + self.settings.drain_seconds
         while True:
             running = self._threads.one_that_runs()
-            self._release(self._take_planned())
+            release_all(self._planner.take())
             if running is None:
                 self._leases.tell_last(_CLOSING_SECONDS, self._hurry)
                 return True
@@ -190,15 +191,6 @@ class TieringWorker:
                 log.error("%s still ran: its rounds under way are cut off", running.name)
                 return False
             running.join(min(0.2, self.settings.drain_seconds))
-
-    def _release(self, rounds: Sequence[LeasedRound]) -> None:
-        for each in rounds:
-            try:
-                each.release()
-            except BaseException as error:
-                if ends_the_process(error):
-                    raise
-                log.exception("[table=%s] a round that had not begun could not be closed", each.key)
 
     def _is_idle(self, until: UntilIdle) -> bool:
         if len(self._leases):
@@ -253,99 +245,17 @@ class TieringWorker:
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
         self._leases.tell()
-        room = self.settings.tables - len(self._leases)
+        late = min(self._planner.late_count, self.settings.tables)
+        room = self.settings.tables + late - len(self._leases)
         leases = self._leases.take(room) if room > 0 else ()
         if leases:
             failpoint(LEASED)
-            self._plan(leases)
-        rounds = self._take_planned()
-        small = [each for each in rounds if each.weight <= BIG_WEIGHT]
-        for each in rounds:
-            if each.weight > BIG_WEIGHT:
-                self._threads.start("big", self._run_big, each)
-        if small:
-            self._threads.start("job", self._run, small).join(self.settings.patience_seconds)
+            self._planner.plan(
+                [LeasedRound(lease, self._leases, self.tables, self._caught_up, self.open_files) for lease in leases]
+            )
+        rounds = self._planner.take()
+        self._jobs.run(self.engine, rounds, self.settings.patience_seconds)
         return bool(leases or rounds)
-
-    def _plan(self, leases: Sequence[Lease]) -> None:
-        """Returns when all are planned, or patience is at its end: the late ones join a later job."""
-        begun = []
-        for lease in leases:
-            permit = Permit(self._permits)
-            begun.append((permit, self._threads.start("plan", self._plan_one, lease, permit)))
-        deadline = time.monotonic() + self.settings.patience_seconds
-        for permit, thread in begun:
-            thread.join(max(0.0, deadline - time.monotonic()))
-            if thread.is_alive():
-                permit.give_back()
-
-    def _take_planned(self) -> list[LeasedRound]:
-        rounds = []
-        while True:
-            try:
-                rounds.append(self._planned.get_nowait())
-            except Empty:
-                return rounds
-
-    def _plan_one(self, lease: Lease, permit: Permit) -> None:
-        each = LeasedRound(lease, self._leases, self.tables, self._caught_up, self.open_files)
-        try:
-            with permit:
-                if self._stopping.is_set():
-                    self._release([each])
-                    return
-                each.plan(self._now())
-                failpoint(PLANNED)
-        except BaseException as error:  # noqa: BLE001 - one table's trouble must not be another's
-            self._leases.finish([each.failed(error)])
-        else:
-            self._planned.put(each)
-
-    def _run_big(self, each: LeasedRound) -> None:
-        with self._big:
-            self._run([each])
-
-    def _run(self, rounds: Sequence[LeasedRound]) -> None:
-        """One job for all, then each table's commit as soon as its tasks have answered."""
-        if self._stopping.is_set():
-            self._release(rounds)
-            return
-        results: SimpleQueue[tuple[Lease, Success | Failure]] = SimpleQueue()
-        self._threads.start("engine", self._run_tasks, rounds, results)
-        left = len(rounds)
-        while left:
-            ended = [results.get()]
-            while not results.empty():
-                ended.append(results.get())
-            self._leases.finish(ended)
-            left -= len(ended)
-
-    def _run_tasks(self, rounds: Sequence[LeasedRound], results: SimpleQueue[tuple[Lease, Success | Failure]]) -> None:
-        waiting = {each.name: each for each in rounds}
-
-        def commit(each: LeasedRound, failure: LaketierError | None = None) -> None:
-            del waiting[each.name]
-            self._threads.start("commit", self._commit, each, failure, results)
-
-        for each in rounds:
-            if not each.tasks:
-                commit(each)
-        failure = None
-        try:
-            for answer in self.engine.run([task.begun() for each in rounds for task in each.tasks]):
-                if answer.table not in waiting:  # its round has all answers: it must not fail those of other tables
-                    log.warning("the engine gave an answer that no round waits for: %s", answer.table)
-                    continue
-                each = waiting[answer.table]
-                each.answers.append(answer)
-                if len(each.answers) == len(each.tasks):
-                    commit(each)
-        except BaseException as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
-            failure = as_told(error, "the engine failed")
-            if isinstance(failure, EngineLost):
-                self._lose_engine(failure)
-        for each in list(waiting.values()):
-            commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 
     def _lose_engine(self, error: EngineLost) -> None:
         """Take no more tables: each would fail here, and others can have them. Of a worker that was told to stop this
@@ -353,13 +263,3 @@ class TieringWorker:
         if not self._told_to_stop.is_set():
             self.engine_lost = self.engine_lost or error
             self._stopping.set()
-
-    def _commit(
-        self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Success | Failure]]
-    ) -> None:
-        with Permit(self._permits):
-            lease, ended = each.end(failure)
-        if isinstance(ended, Failure) and self._told_to_stop.is_set():
-            # No table's doing: who ends a process often ends those below it at once.
-            ended = replace(ended, death=None)
-        results.put((lease, ended))

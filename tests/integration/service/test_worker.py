@@ -66,16 +66,16 @@ class Service:
         self.file = self.folder / "service.yaml"
         self.file.write_text(json.dumps(document))
 
-    def worker(self, patience: float = PATIENCE_SECONDS) -> TieringWorker:
+    def worker(self, patience: float = PATIENCE_SECONDS, **settings: Any) -> TieringWorker:
         """A new one, which knows all tables."""
         described = load_service(self.file)
         store = StateStore.open(described.state, service=described.name, clock=lambda: self.now)
         self.opened.append(store)
         tables = ServiceTables(described, store, origin="the test")
         tables.discover()
-        settings = WorkerSettings(patience_seconds=patience, drain_seconds=PATIENCE_SECONDS)
+        given = WorkerSettings(patience_seconds=patience, drain_seconds=PATIENCE_SECONDS, **settings)
         open_files = OpenFileKeeper(tables) if isinstance(self.engine, LocalEngine) else None
-        return TieringWorker(store, tables, self.engine, settings, clock=lambda: self.now, open_files=open_files)
+        return TieringWorker(store, tables, self.engine, given, clock=lambda: self.now, open_files=open_files)
 
     def later(self) -> None:
         self.now += 3_600_000
@@ -503,6 +503,31 @@ def test_a_table_whose_source_hangs_holds_up_no_other(make: Callable[..., Servic
     _work_until(worker, lambda: service.table("hangs").rounds_total == 2)
     assert service.ids(worker, "hangs") == [1]
     assert service.ids(worker, "works") == [1, 2]
+
+
+def test_many_tables_whose_source_hangs_hold_up_no_other(make: Callable[..., Service]) -> None:
+    """Topics whose partitions have no leader had all places of a worker, for as long as their source is asked."""
+    hanging = [f"hangs_{number}" for number in range(6)]
+    service = make(*hanging, "works")
+    worker = service.worker(patience=0.2, tables=4, threads=2)
+    for lines in service.lines.values():
+        lines.append(1)
+    for name in hanging:
+        log = service.lines[name].folder / "0.jsonl"
+        log.rename(log.with_suffix(".aside"))
+        os.mkfifo(log)  # opened for reading, it waits for a writer
+    _work_until(worker, lambda: service.table("works").rounds_total == 1)
+    assert {service.table(name).state for name in hanging} == {State.TIERING}
+    service.lines["works"].append(2)
+    service.later()
+    _work_until(worker, lambda: service.table("works").rounds_total == 2)
+    for name in hanging:
+        log = service.lines[name].folder / "0.jsonl"
+        with log.open("a"):  # what hung goes on, and finds nothing in it
+            log.with_suffix(".aside").replace(log)
+    _work_until(worker, lambda: {service.table(name).state for name in hanging} == {State.SCHEDULED})
+    service.later()
+    _work_until(worker, lambda: all(service.ids(worker, name) == [1] for name in hanging))
 
 
 class PanicException(BaseException):
