@@ -349,12 +349,17 @@ def test_listing_changes_nothing(lake: Lake, table: Table, around: Surroundings 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
 def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, around: Surroundings | None) -> None:
-    """Links to files and folders of others, in each folder of the table."""
+    """Links to files and folders of others, in each folder of the table. None is told as an orphan: no format leaves a
+    link there."""
     table.append(0)
-    staged = table.staged(ids_of(1))
+    table.staged(ids_of(1))
+    moved = table.staged(ids_of(2)).files[0].path
+    links: list[str] = []
     if around is not None:
-        around.copy(staged.files[0].path)
+        around.copy(moved)
+        (around.folder / moved).unlink()  # so that a link has its name, in its folder, too
         _plant_links(around)
+        links = [str(path.relative_to(around.folder)) for path in around.folder.rglob("*") if path.is_symlink()]
     before = {} if around is None else around.around()
     lake.let_age()
     listed = [file.path for file in collect_orphans(lake.storage, table.info, grace=timedelta(0)).orphans]
@@ -365,6 +370,7 @@ def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, aroun
     )
     behind = [path for path in listed if {"to-theirs", "to-other"}.intersection(path.split("/")[:-1])]
     expect(behind, [], "files behind a link that are listed as the table's orphans")
+    expect(sorted({*links}.intersection(listed)), [], "links of others in the table that are told as orphans")
     assert around is None or around.other.ids == ids_of(7), (
         "rows of the other table after orphans were collected, with links to it"
     )

@@ -88,6 +88,14 @@ def test_what_is_for_people_is_left_alone(tmp_path: Path) -> None:
     }
 
 
+def test_what_is_taken_for_granted_of_lengths_is_left_alone(tmp_path: Path) -> None:
+    assert not mistakes(tmp_path, "return zip(*a, strict=True)")
+    assert {after for _, _, after in mistakes(tmp_path, "return g(*a, strict=True)")} == {
+        "return g(*a, strict=False)",
+        "return g(*a)",
+    }
+
+
 def test_a_new_list_is_no_look(tmp_path: Path) -> None:
     assert "cache a fresh look" in {operator for operator, *_ in mistakes(tmp_path, "return os.listdir(a)")}
     assert "cache a fresh look" not in {operator for operator, *_ in mistakes(tmp_path, "return list(a)")}

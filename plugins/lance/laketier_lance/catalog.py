@@ -76,7 +76,7 @@ class LanceCatalog(LakeCatalog):
             require(FORMAT, FEATURES, Feature.PARTITIONING, fix="Leave lake.partition-by out.")
         if descriptor.buckets is not None:
             require(FORMAT, FEATURES, Feature.BUCKETING, fix="Leave lake.bucket-by out.")
-        schema = plain(descriptor.schema)
+        schema = without_field_ids(descriptor.schema)
         version = self._options.data_storage_version.value
         check_types(schema, version)
         wanted = replace(descriptor, schema=schema)
@@ -208,9 +208,8 @@ class LanceCatalog(LakeCatalog):
             for name in databases:
                 for folder in self._folders(f"{self._warehouse}/{name}"):
                     table = folder.removesuffix(SUFFIX)
-                    if table == folder or not _is_name(name, table):
-                        continue
-                    if self._has_versions(f"{self._warehouse}/{name}/{folder}"):
+                    is_one = table != folder and TablePath.is_name(name) and TablePath.is_name(table)
+                    if is_one and self._has_versions(f"{self._warehouse}/{name}/{folder}"):
                         found.append(TablePath(name, table))
         return sorted(found)
 
@@ -239,24 +238,11 @@ def _may_be_ours(name: str) -> bool:
     return TablePath.is_name(name.removesuffix(SUFFIX))
 
 
-def _is_name(database: str, table: str) -> bool:
-    try:
-        TablePath(database, table)
-    except ValueError:
-        return False
-    return True
-
-
-def plain(schema: pa.Schema) -> pa.Schema:
-    """A schema as it is stored: without its metadata, and without field ids of other formats."""
-    return without_field_ids(schema)
-
-
 def _missing(info: TableInfo, changes: Sequence[AddColumn]) -> list[pa.Field]:
-    present = plain(info.schema)
+    present = without_field_ids(info.schema)
     missing: list[pa.Field] = []
     for change in changes:
-        field = plain(pa.schema([change.field])).field(0)
+        field = without_field_ids(pa.schema([change.field])).field(0)
         if not field.nullable:
             raise IncompatibleTable(
                 f"column {field.name!r} is not nullable",

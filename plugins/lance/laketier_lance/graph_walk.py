@@ -39,7 +39,7 @@ def kept_candidates(
     answers, None where none does, because of ``unused``. ``rows``: of each fragment by its id. Raises `ConfigError`
     where a query names ``ef``, and no graph is walked."""
     kind = None if index is None else kind_of(index)
-    if kind is not None and has_graph(kind):
+    if has_graph(kind):
         if query.ef is not None and query.ef < k:
             raise ConfigError(
                 f"ef is {query.ef}, and {k} rows are wanted",

@@ -74,7 +74,7 @@ TRAINING: Mapping[str, int] = {"sample_rate": 256, "max_iters": 50}
 """What a model of vectors is trained by. No index tells it, and who appends trains nothing."""
 _GRAPH: Mapping[str, int] = {"m": 20, "ef_construction": 150, "max_level": 7}
 
-_METRICS = ("l2", "cosine", "dot")
+METRICS = ("l2", "cosine", "dot")
 _LEAST_SAMPLE = 2
 _MOST: Mapping[str, int] = {"sample_rate": 65_536, "max_iters": 10_000, "m": 512, "ef_construction": 10_000}
 _LEAST: Mapping[str, int] = {"sample_rate": _LEAST_SAMPLE, "m": 4, "max_level": 1, "ef_construction": 4}
@@ -98,7 +98,7 @@ def has_codebook(kind: IndexKind) -> bool:
     return kind in (IndexKind.IVF_PQ, IndexKind.IVF_HNSW_PQ)
 
 
-def has_graph(kind: IndexKind) -> bool:
+def has_graph(kind: IndexKind | None) -> bool:
     return kind in (IndexKind.IVF_HNSW_FLAT, IndexKind.IVF_HNSW_PQ, IndexKind.IVF_HNSW_SQ)
 
 
@@ -150,7 +150,8 @@ def settled(dataset: LanceDataset, spec: IndexSpec, where: str) -> IndexSpec:
     given = {key: value for key, value in spec.options.items() if value is not None}
     options: dict[str, Any] = {"metric": "l2", "num_partitions": _partitions(spec.kind, rows), **TRAINING}
     if has_codebook(spec.kind):
-        options |= {"num_sub_vectors": _sub_vectors(vectors.list_size, given, where), "num_bits": 8}
+        cut = given.get("num_sub_vectors") or _sub_vectors(vectors.list_size, where)
+        options |= {"num_sub_vectors": cut, "num_bits": 8}
     options |= _GRAPH if has_graph(spec.kind) else {}
     options |= given
     _check_values(options, where)
@@ -239,9 +240,9 @@ def _partitions(kind: IndexKind, rows: int) -> int:
     return max(1, min(round(math.sqrt(rows)), rows // TRAINING["sample_rate"]))
 
 
-def _sub_vectors(dimension: int, given: Mapping[str, Any], where: str) -> int:
+def _sub_vectors(dimension: int, where: str) -> int:
     for numbers in (16, 8):
-        if dimension % numbers == 0 or "num_sub_vectors" in given:
+        if dimension % numbers == 0:
             return dimension // numbers
     raise ConfigError(
         f"num_sub_vectors is needed: vectors of {dimension} numbers can't be cut into sub-vectors of 16 or of 8",
@@ -251,9 +252,9 @@ def _sub_vectors(dimension: int, given: Mapping[str, Any], where: str) -> int:
 
 
 def _check_values(options: Mapping[str, Any], where: str) -> None:
-    if options["metric"] not in _METRICS:
+    if options["metric"] not in METRICS:
         raise ConfigError(
-            f"there is no metric {options['metric']!r}", where=where, fix=f"Choose one of {', '.join(_METRICS)}."
+            f"there is no metric {options['metric']!r}", where=where, fix=f"Choose one of {', '.join(METRICS)}."
         )
     for name, value in options.items():
         least, most = _LEAST.get(name, 1), _MOST_LEVELS if name == "max_level" else _MOST.get(name, 2**31 - 1)

@@ -19,8 +19,7 @@ def unit_rows(dataset: LanceDataset, column: str) -> dict[str, int]:
     for fragment in dataset.get_fragments():
         metadata = fragment.metadata
         files = [data_path(file) for file in metadata.files if ids.intersection(file.fields)]
-        overlays = getattr(metadata, "overlays", None) or ()
-        found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = rows_of(fragment)
+        found["@".join([str(metadata.id), *files, *map(repr, metadata.overlays)])] = rows_of(fragment)
     return found
 
 

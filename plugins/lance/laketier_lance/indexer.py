@@ -313,7 +313,7 @@ class LanceIndexer(LakeIndexer):
             return f"fragments {rewritten} were compacted, rewritten or deleted since version {plan.snapshot_id}"
         try:
             check_mode(found, plan.spec, plan.mode, self._location)
-            if found is None or plan.mode is not IndexMode.APPEND:
+            if plan.mode is not IndexMode.APPEND:
                 check_alone(indexes_of(dataset), plan.spec, self._location)
                 left = covered_by(found) - fragments if found is not None else set()
                 live = {fragment.fragment_id for fragment in dataset.get_fragments()}

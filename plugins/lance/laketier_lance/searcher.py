@@ -36,6 +36,7 @@ from laketier_lance.dataset import indexes_of, open_dataset
 from laketier_lance.features import FORMAT
 from laketier_lance.filters import to_sql
 from laketier_lance.graph_walk import kept_candidates
+from laketier_lance.index_settings import METRICS
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import moment_of
 from laketier_lance.questions import columns_asked, is_fuzzy, lance_query
@@ -46,13 +47,11 @@ from laketier_lance.words import dropped, is_dropped, texts_of
 if TYPE_CHECKING:
     from lance import LanceDataset
 
-_ROW = "_rowid"
 _PIECES = "ngram"
 _LONGEST = 1e19
 """Of a query's vector by l2: the square of more is beyond the distances that Lance tells."""
 _MIDDLE = 10
 """Powers of two that a float of 16 bits has, and whose squares one of 32 bits has."""
-_METRICS = {"l2": "l2", "euclidean": "l2", "cosine": "cosine", "dot": "dot"}
 
 
 @dataclass(frozen=True)
@@ -337,7 +336,8 @@ def _names_none(query: TextQuery) -> bool:
 
 def _metric_of(index: Any) -> str | None:
     details = {} if index is None else index.details or {}
-    return _METRICS.get(str(details.get("metric_type", details.get("metric", ""))).lower())
+    metric = str(details.get("metric_type")).lower()
+    return metric if metric in METRICS else None
 
 
 def _of_a_middle_length(vector: Sequence[float]) -> list[float]:

@@ -263,13 +263,7 @@ def nearest(at: Any) -> dict[str, Any]:
             {"metric": "dot", "use_index": True, "refine_factor": 1},
             5,
         ),
-        (
-            [index("e", "v", "IVF_FLAT", 0, metric="euclidean")],
-            {},
-            {"metric": "l2", "use_index": True, "refine_factor": 1},
-            5,
-        ),
-        ([index("o", "v", "IVF_FLAT", 0, metric="odd")], {}, {"metric": "l2", "use_index": False}, 15),
+        ([index("o", "v", "IVF_FLAT", 0, metric_type="Hamming")], {}, {"metric": "l2", "use_index": False}, 15),
         ([index("b", "v", "BTree", 0)], {}, {"metric": "l2", "use_index": False}, 15),
     ],
     ids=str,
@@ -366,8 +360,8 @@ def test_how_long_each_part_took(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_metric_of_an_index() -> None:
     assert _metric_of(None) is None
     assert _metric_of(SimpleNamespace(details=None)) is None
-    assert _metric_of(SimpleNamespace(details={"metric_type": "L2", "metric": "dot"})) == "l2"
-    assert _metric_of(SimpleNamespace(details={"metric": "COSINE"})) == "cosine"
+    assert _metric_of(SimpleNamespace(details={"metric_type": "COSINE"})) == "cosine"
+    assert _metric_of(SimpleNamespace(details={"metric_type": "HAMMING"})) is None
 
 
 def test_a_filter_that_lance_may_see_otherwise_is_refused() -> None:

@@ -38,6 +38,8 @@ _BLOCKS = {"body", "orelse", "finalbody", "handlers", "cases"}
 _NOT_CODE = {"annotation", "returns", "decorator_list", "args", "ctx", "op", "ops"}
 _FOR_PEOPLE = {"where", "why", "fix", "noun"}
 """Arguments that only become part of a message."""
+_ASSERTED = ("zip", "strict")
+"""A call and its argument that say what the code takes for granted: an assert in other words."""
 _LARGEST = 100
 """One more or less of a size is no mistake."""
 
@@ -86,7 +88,7 @@ class _Within:
                 index = at if isinstance(value, list) else None
                 if isinstance(child, ast.expr):
                     yield from self.slot(node, field, index, child)
-                elif isinstance(child, ast.keyword):
+                elif isinstance(child, ast.keyword) and (called(node), child.arg) != _ASSERTED:
                     yield from self.slot(child, "value", None, child.value)
                 elif isinstance(child, ast.comprehension):
                     yield from self._comprehension(child)
@@ -107,7 +109,7 @@ class _Within:
 
         if isinstance(node, ast.Call):
             for at, keyword in enumerate(node.keywords):
-                if keyword.arg is not None and keyword.arg not in _FOR_PEOPLE:
+                if keyword.arg not in (None, *_FOR_PEOPLE) and (called(node), keyword.arg) != _ASSERTED:
                     rest = [*node.keywords[:at], *node.keywords[at + 1 :]]
                     yield without(keyword.value.lineno, (node, "keywords", rest))
         elif isinstance(node, ast.Dict):
