@@ -119,8 +119,8 @@ def _chosen(format: str | None, source: str | None) -> tuple[_Suite, str]:
     """The suite, and the name of what it proves, which is installed."""
     if (format is None) == (source is None):
         raise ConfigError(
-            "a conformance run proves one plugin",
-            why="none is named" if format is None else f"the format {format!r} and the source {source!r} are named",
+            "no plugin is named" if format is None else f"the format {format!r} and the source {source!r} are named",
+            why="a conformance run proves one plugin",
             fix="Give the name of a format, or --source and that of a source, and what is pytest's after `--`.",
         )
     if source is not None:

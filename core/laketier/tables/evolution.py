@@ -146,9 +146,10 @@ def _refuse_later_epoch(token: Token, where: str) -> None:
         raise WatermarkLost(
             f"there is no table, but this is epoch {token.epoch} of its pipeline",
             where=where,
-            why="the table was dropped, its name or warehouse is another one, or it joins a query that has run before",
-            fix="Check the name and the warehouse. For a table that joins later, make it first, by a write of no rows "
-            f"without lake.pipeline. {error.fix}",
+            why="the table was dropped, its name, format or warehouse is another one, or it joins a query that has run "
+            "before",
+            fix="Check the name, the format and the warehouse. For a table that joins later, make it first, by a write "
+            f"of no rows without lake.pipeline. {error.fix}",
         ) from None
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pyarrow.fs as pafs
 
 from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.store_endpoint import asks_for_plain_http, endpoint_of_environment
 from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, Passthrough, TablePath
 
@@ -72,8 +73,11 @@ class Location:
 
     @property
     def storage_options(self) -> dict[str, str] | None:
-        """For delta-rs."""
-        return None if self.is_local else dict(self.storage)
+        """For delta-rs, with leave to use plain HTTP where an endpoint asks for it."""
+        if self.is_local:
+            return None
+        leave = {"AWS_ALLOW_HTTP": "true"} if asks_for_plain_http(self.storage) else {}
+        return {**self.storage, **leave}
 
     @property
     def filesystem(self) -> pafs.FileSystem:
@@ -129,9 +133,11 @@ def _store(pid: int, storage: Settings, environment: Settings) -> pafs.FileSyste
 
 
 def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:
-    """Pyarrow's arguments for what delta-rs calls ``AWS_…``, so that both see the same bucket, and give it up alike."""
+    """Pyarrow's arguments for what delta-rs calls ``AWS_…``, so that both see the same bucket, and give it up alike.
+    Where ``storage`` names no endpoint, delta-rs takes that of the environment, and pyarrow would go to Amazon: a log
+    in one store, and its data files in another."""
     given = {key.lower().removeprefix("aws_"): value for key, value in storage.items()}
-    endpoint = given.get("endpoint_url") or given.get("endpoint")
+    endpoint = given.get("endpoint_url") or given.get("endpoint") or endpoint_of_environment()
     arguments: dict[str, Any] = {
         "access_key": given.get("access_key_id"),
         "secret_key": given.get("secret_access_key"),

@@ -28,5 +28,7 @@ class DeltaOptions(ParquetSettings, NameSettings):
         "that time and would then refuse it.",
     )
     storage: Passthrough = option(
-        Passthrough(), "Options of delta-rs's object store, as in storage_options: AWS_ENDPOINT_URL, AWS_REGION, …"
+        Passthrough(),
+        "Options of delta-rs's object store, as in storage_options: AWS_ENDPOINT_URL, AWS_REGION, … An http endpoint "
+        "allows plain HTTP by itself.",
     )

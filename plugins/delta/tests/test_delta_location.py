@@ -101,6 +101,11 @@ def test_settings_that_pyarrow_refuses_are_told_as_such(
         assert "half" not in str(told.value)
 
 
+def test_an_http_endpoint_allows_http() -> None:
+    location = Location.of("s3://bucket/lake", Passthrough({"AWS_ENDPOINT_URL": "http://host:1"}))
+    assert location.storage_options == {"AWS_ENDPOINT_URL": "http://host:1", "AWS_ALLOW_HTTP": "true"}
+
+
 @pytest.mark.parametrize(
     ("warehouse", "uri", "root"),
     [

@@ -51,6 +51,20 @@ def bucket(s3: str, support: Any) -> tuple[Any, Any]:
     return support.DeltaLake("s3://lake/warehouse", options), client
 
 
+def test_an_endpoint_of_the_environment_is_that_of_the_log_and_of_the_files(bucket, s3, support, monkeypatch):
+    """delta-rs takes it from there by itself, and pyarrow would go to Amazon."""
+    for name in ("AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ALLOW_HTTP"):
+        monkeypatch.delenv(name, raising=False)
+    keys = {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}
+    for name, value in ({"ENDPOINT_URL": s3, "REGION": "us-east-1"} | keys).items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    lake = support.DeltaLake("s3://lake/of-the-environment", {"checkpoint_interval": 2})
+    lake.create()
+    lake.epoch(0)
+    assert support.values(lake.read()) == [0]
+    assert lake.committer().open().watermark("p").token.epoch == 0
+
+
 def test_rounds_on_s3(bucket, support):
     lake, client = bucket
     lake.create()

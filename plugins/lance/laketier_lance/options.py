@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from laketier.kit.store_endpoint import asks_for_plain_http
 from laketier.spi import Passthrough, option
 
 GIGABYTE = 1024**3
@@ -52,8 +53,5 @@ class LanceOptions:
     def storage_options(self) -> dict[str, str]:
         """What Lance gets as ``storage_options``: the keys as given, and leave to use plain HTTP where an endpoint
         asks for it."""
-        options = dict(self.storage)
-        endpoints = [value for key, value in options.items() if key.lower().endswith("endpoint")]
-        if any(endpoint.lower().startswith("http://") for endpoint in endpoints):
-            options.setdefault("allow_http", "true")
-        return options
+        leave = {"allow_http": "true"} if asks_for_plain_http(self.storage) else {}
+        return {**self.storage, **leave}

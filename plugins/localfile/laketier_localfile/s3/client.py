@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from laketier.kit.store_endpoint import asks_for_plain_http
 from laketier.spi import ConfigError, Passthrough
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def settings_of(storage: Mapping[str, str]) -> tuple[dict[str, str], dict[str, A
         raise ConfigError(
             f"{_ROOM}.endpoint is {endpoint!r}, which is no URL", fix="Write http:// or https:// before it."
         )
-    if endpoint.startswith("http://"):
-        of_client.setdefault("allow_http", "true")
+    if asks_for_plain_http(storage):
+        of_client["allow_http"] = "true"
     return of_s3, of_client
 
 
