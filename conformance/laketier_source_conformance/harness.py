@@ -113,7 +113,8 @@ class SourceHarness(ABC):
 
     def append_bytes(self, name: str, values: Sequence[bytes]) -> Sequence[bytes | None]:
         """Append a record of each of these bytes, none of which is a row. Leave out those that the system can't hold,
-        or that its format takes for no record, as an empty line. Return those that `BadRecord.value` must have."""
+        or that its format takes for no record, as an empty line, or for another one, as a line with its end. Return
+        those that `BadRecord.value` must have."""
         raise NotImplementedError
 
     def append_open(self, name: str, numbers: Sequence[int]) -> Callable[[], Sequence[Row]]:

@@ -23,11 +23,12 @@ _VALUES = (
         b"\xef\xbb\xbf{",
         b"{ \t ",
         b" {",
+        b"{\r",
         b"\xed\xa0\x80",
     ),
     b"{" + b"x" * 1_200_000,
 )
-"""Nothing, blanks, bytes that are no UTF-8, a mark at their beginning, and more than a mebibyte."""
+"""Nothing, blanks, no UTF-8, a mark at their beginning, a half of an end of a line, and more than a mebibyte."""
 
 
 def test_bytes_of_all_kinds_are_told_as_they_were(table: Table) -> None:

@@ -1,15 +1,16 @@
-"""More wrong sources: of keyed tables, which have a snapshot at first, and then the changes that came after it."""
+"""More wrong sources: of keyed tables, which have a snapshot at first and then changes, and of files that are cut."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from altered_habits import RIGHT, WRONG, plugin_of
-from altered_notes import Right, wrong
-from laketier.spi import BadRecord, BucketBounds, LogRange, LogSplit, TableLog
+from altered_notes import Right, whole_splits, wrong
+from laketier.spi import BadRecord, BucketBounds, LogRange, LogSplit, StorageError, TableLog
 from laketier_source_conformance.harness import Row
 from notes import NotesHarness, NotesLog, NotesSource
 
@@ -17,6 +18,30 @@ __all__ = ["RIGHT", "WRONG", "plugin_of"]
 
 _CHANGES = "test_histories.py::test_changes_come_in_their_order_and_after_their_snapshot"
 _KEYED = "altered_changes:KeyedHarness"
+
+
+@wrong("test_failures.py::test_a_file_that_is_cut_in_the_midst_of_a_read_costs_no_row", "in whose midst a file was cut")
+class LooksAtTheLengthOnce(NotesLog):
+    """Before it reads, record by record."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        for _ in super().records(replace(split, start=split.end - 1)):
+            pass
+        for at in range(split.start, split.end):
+            with suppress(StorageError):
+                yield from super().records(replace(split, start=at, end=at + 1))
+
+
+@wrong("test_bad_bytes.py::test_bytes_of_all_kinds_are_told_as_they_were", "are not told with their bytes, b'{\\r'")
+class TakesAReturnForAnEnd(NotesLog):
+    """Of a line. Where an offset is a place in a file, all that follow are off by one."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        return (replace(each, value=(each.value or b"").removesuffix(b"\r")) for each in super().records(split))
 
 
 class KeyedHarness(NotesHarness):
