@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from laketier.kit.durable import fsync_directory, fsync_file, fsync_published
 from laketier.kit.file_identity import file_identity
+from laketier.kit.library_errors import in_one_line
 from laketier.spi import Conflict, CorruptTable, TableError, TableNotFound, new_attempt_id
 from laketier_delta.delta_log import PUBLISH, DeltaLog
 from laketier_delta.engine import has_log, open_table, panics_as_errors
@@ -47,7 +48,7 @@ def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], b
         except DeltaError as error:
             # It looks at what it committed: a table that was dropped under it has no such version, or that one alone.
             _refuse_elsewhere(location, version, entry, table_id, own, error)
-            raise TableError(what, where=location.uri, why=str(error).strip()) from error
+            raise TableError(what, where=location.uri, why=in_one_line(str(error))) from error
         else:
             if version != handle.version():
                 _refuse_elsewhere(location, version, entry, table_id, own)

@@ -19,6 +19,7 @@ from laketier.kit.access import access
 from laketier.kit.beside_drops import beside_drops
 from laketier.kit.confine import RECORDS
 from laketier.kit.durable import make_directories
+from laketier.kit.library_errors import in_one_line
 from laketier.kit.partition import check_partition_name
 from laketier.spi import (
     AddColumn,
@@ -232,10 +233,10 @@ class DeltaCatalog(LakeCatalog):
             if not _has_entry(location):
                 if log_changed(error):
                     raise TableNotFound(
-                        "the table was dropped while it was created", where=location.uri, why=str(error).strip()
+                        "the table was dropped while it was created", where=location.uri, why=in_one_line(str(error))
                     ) from error
                 raise ConfigError(
-                    "delta-rs refuses to create the table", where=location.uri, why=str(error).strip()
+                    "delta-rs refuses to create the table", where=location.uri, why=in_one_line(str(error))
                 ) from error
         except CommitError as error:
             if not descriptor.properties or _has_entry(location):

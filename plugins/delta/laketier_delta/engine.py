@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from laketier.kit.library_errors import errors_and_panics, refused_by_the_system
+from laketier.kit.library_errors import errors_and_panics, in_one_line, refused_by_the_system
 from laketier.kit.looks import is_absent
 from laketier.spi import (
     CommitError,
@@ -85,7 +85,7 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
         raise CorruptTable(
             "the Delta log can't be read",
             where=location.uri,
-            why=str(error).strip(),
+            why=in_one_line(str(error)),
             fix="Look at _delta_log: a version, or a part of a checkpoint, is missing or damaged.",
         ) from error
     except OSError as error:
@@ -107,7 +107,7 @@ def _unreached(location: Location, error: Exception) -> TableError:
     return TableError(
         "the Delta log can't be reached",
         where=location.uri,
-        why=str(error).strip(),
+        why=in_one_line(str(error)),
         fix="Check permissions, the network and lake.delta.storage.*.",
     )
 
@@ -174,7 +174,7 @@ def not_read(error: Exception, where: str) -> IncompatibleTable:
     return IncompatibleTable(
         f"the table uses the reader feature {feature[1]!r}" if feature else "the table uses a newer protocol of Delta",
         where=where,
-        why=str(error).strip(),
+        why=in_one_line(str(error)),
         fix=advice([feature[1]] if feature else []),
     )
 
@@ -216,7 +216,7 @@ def _opened(location: Location, version: int | None) -> DeltaTable:
                 raise TableError(
                     "delta-rs finds no table, and the Delta log is there",
                     where=location.uri,
-                    why=str(error).strip(),
+                    why=in_one_line(str(error)),
                     fix="Run it again. If it stays so: look at _delta_log, and at what the storage says.",
                 ) from error
         except DeltaError as error:
@@ -251,7 +251,7 @@ def transaction_version(handle: DeltaTable, location: Location, application: str
         raise TableError(
             "the Delta log could not be read any more",
             where=location.uri,
-            why=str(error).strip(),
+            why=in_one_line(str(error)),
             fix="Run it again. If a log entry is gone: keep delta.logRetentionDuration longer than a round takes.",
         ) from error
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from laketier.kit.library_errors import in_one_line
 from laketier.spi import ConfigError, CorruptTable, IncompatibleTable, UnsafeTable, WriteMode
 from laketier_delta.char_limits import DECLARED_AS, is_padded, is_plain
 from laketier_delta.layout import primary_key_from
@@ -138,7 +139,7 @@ def check_deletions(handle: DeltaTable, where: str) -> None:
         raise CorruptTable(
             "a deletion vector of the table can't be read",
             where=where,
-            why=str(error).strip(),
+            why=in_one_line(str(error)),
             fix="Restore its file (deletion_vector_….bin) from a backup, or read an older version.",
         ) from error
     if is_there:

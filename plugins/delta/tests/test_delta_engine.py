@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,17 @@ def test_a_log_that_can_not_be_listed_is_not_taken_for_none(
     monkeypatch.setattr(Location, "filesystem", Failing())
     with pytest.raises(TableError, match="can't be reached"):
         open_table(here(lake))
+
+
+def test_a_store_that_is_not_there_is_told_in_one_line_without_colours() -> None:
+    """delta-rs prints its causes for a terminal: each on a line of its own, behind a coloured arrow."""
+    with socket.socket() as closed:  # bound, and never listened on
+        closed.bind(("127.0.0.1", 0))
+        storage = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{closed.getsockname()[1]}", "AWS_REGION": "us-east-1"}
+        storage |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "max_retries": "0"}
+        with pytest.raises(TableError, match=r"the Delta log can't be reached, because .*Connect") as told:
+            open_table(Location.of("s3://lake/x", Passthrough(storage)))
+    assert not {"\n", "\x1b"} & set(str(told.value))
 
 
 def test_a_damaged_log_that_can_not_be_listed_is_not_reached(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
