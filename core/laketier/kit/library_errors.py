@@ -10,13 +10,12 @@ from collections.abc import Callable
 
 from laketier.spi.errors import LaketierError, StorageError
 from laketier.spi.redaction import redacted
+from laketier.spi.visible import plain
 
 log = logging.getLogger(__name__)
 
 _OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: |\[Errno )(\d+)")
 """How an error of the system is printed: by Rust for people, for developers, and by Python."""
-_CAUSE = re.compile(r"\s*\x1b\[\d+m\u21b3\x1b\[0m\s*")
-"""How libraries in Rust print the next cause of a chain for a terminal: a line that begins with a coloured arrow."""
 
 
 def ends_the_process(error: BaseException) -> bool:
@@ -54,7 +53,7 @@ def numbers_of_the_system(error: BaseException) -> list[int]:
 def in_one_line(text: str) -> str:
     """The words of a library without what is for a terminal, so that a log has them in one line. Driver and
     executor."""
-    return " ".join(_CAUSE.sub(": ", text).split())
+    return " ".join(plain(text).split())
 
 
 def as_told(error: BaseException, what: str, *, where: str | None = None) -> LaketierError:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from laketier.spi.redaction import redacted
-from laketier.spi.visible import visible
+from laketier.spi.visible import plain, visible
 
 
 class LaketierError(Exception):
@@ -20,7 +20,7 @@ class LaketierError(Exception):
     Attributes:
         what: What happened: one clause that stands alone.
         where: The table, file or key.
-        why: The reason, where it is known.
+        why: The reason, where it is known. Of a library's words what is `plain`.
         fix: The next step: an imperative sentence.
     """
 
@@ -28,7 +28,7 @@ class LaketierError(Exception):
         super().__init__(what)
         self.what = what
         self.where = where
-        self.why = why
+        self.why = plain(why) if isinstance(why, str) else why  # a plugin may give an error
         self.fix = fix
 
     def __str__(self) -> str:

@@ -165,7 +165,12 @@ class BucketSpec:
 
     def __post_init__(self) -> None:
         if self.count < 1 or not self.keys:
-            raise ConfigError(f"{self.count} buckets by {self.keys!r}", fix="Write lake.bucket-by = bucket(16, id).")
+            by = ", ".join(self.keys) or "no column"
+            raise ConfigError(f"{self.count} buckets by {by}", fix="Write lake.bucket-by = bucket(16, id).")
+
+    def __str__(self) -> str:
+        function = "" if self.function == "fluss" else f"{self.function}:"
+        return f"{function}bucket({self.count}, {', '.join(self.keys)})"
 
 
 @dataclass(frozen=True)

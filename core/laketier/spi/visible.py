@@ -12,6 +12,25 @@ import re
 _SENT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+# Libraries in Rust print the next cause of a chain as a line that begins with a coloured arrow, other words in colours,
+# and below it all their own calls, as numbered lines.
+_CAUSE = re.compile(r"\s*\x1b\[\d+m\u21b3\x1b\[0m\s*")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_CALLS = re.compile(r"(?:\n +\d+: .*(?:\n +at .*)?){2,}\s*\Z")
+
+
+def plain(text: str) -> str:
+    """Take from a library's words what is for a terminal, and for its authors.
+
+    Args:
+        text: The words.
+
+    Returns:
+        The text without colours and without the library's own calls.
+    """
+    return _COLOUR.sub("", _CAUSE.sub(": ", _CALLS.sub("", text))) if "\n" in text or "\x1b" in text else text
+
+
 def visible(text: str) -> str:
     r"""Escape the characters that a terminal would act upon, as ``\x1b`` or ``\u202e``."""
     return text if text.isprintable() else _SENT.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from laketier.spi import BucketSpec, ConfigError, LaketierError
 from laketier.spi.redaction import holds_secret, is_secret, redacted
 from laketier.spi.visible import visible, visible_json
 
@@ -73,3 +74,31 @@ def test_a_url_holds_a_secret_in_its_password_or_query(url: str, holds: bool) ->
 )
 def test_secrets_are_hidden_in_text(text: str, shown: str) -> None:
     assert redacted(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "Object not found\n      \x1b[31m\u21b3\x1b[0m No such file (os error 2)\n",
+            "Object not found: No such file (os error 2)\n",
+        ),
+        ("\x1b[1;31mbroken\x1b[0m", "broken"),
+        (
+            "Json error\n   0: <unknown>\n   1: start_thread\n             at ./nptl/pthread_create.c:442:8\n",
+            "Json error",
+        ),
+        ("two of:\n  0: a list of ours", "two of:\n  0: a list of ours"),
+        ("\x1b[2J", "\\x1b[2J"),
+    ],
+)
+def test_the_words_of_a_library_are_told_without_colours_and_calls(text: str, told: str) -> None:
+    """As deltalake tells a lost file, and a log entry that is no JSON: with a screen of addresses."""
+    assert str(LaketierError("it failed", why=text)) == f"it failed, because {told}"
+
+
+def test_buckets_are_told_as_they_are_configured() -> None:
+    assert str(BucketSpec(5, ("id", "sub"))) == "bucket(5, id, sub)"
+    assert str(BucketSpec(5, ("id",), "iceberg")) == "iceberg:bucket(5, id)"
+    with pytest.raises(ConfigError, match="0 buckets by id"):
+        BucketSpec(0, ("id",))
