@@ -45,7 +45,7 @@ from laketier_conformance import (
 from laketier_conformance.answer_types import CONTRACT, WRONG, promised, watch
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.contained import contained
-from laketier_conformance.expect import cause_of
+from laketier_conformance.expect import HarnessFailed, cause_of
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
@@ -54,16 +54,21 @@ from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 from laketier_conformance.seen import past_of, seen
 
 
-def make_ready(name: str, folder: str = "") -> None:
-    """What each process for a format would find out again: the plugins that are installed, what their methods answer,
-    and how its options are parsed. ``folder``: an empty one, where its harness has something to warm up."""
+def make_ready(name: str, folder: str = "") -> str | None:
+    """Find out what each process for a format would find out again: the installed plugins, what their methods answer,
+    and how its options are parsed. ``folder``: an empty one, where its harness has something to warm up. Returns how
+    that failed."""
     installed_formats()
     for contract in CONTRACT:
         promised(contract)
     list(document(load_format(name).options_type, ""))
     warm_up = Harness.of(name).warm_up if folder else None
-    if warm_up is not None:
-        warm_up(Path(folder))
+    try:
+        if warm_up is not None:
+            warm_up(Path(folder))
+    except HarnessFailed as error:  # nobody calls it again
+        return str(error)
+    return None
 
 
 def serve(name: str) -> None:

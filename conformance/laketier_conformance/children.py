@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from laketier_conformance.expect import HarnessFailed
 from laketier_conformance.forks import Forked, Forks
 from laketier_conformance.lake import Lake
 
@@ -204,7 +205,9 @@ class Children:
             answer = scout.ask(self._warehouse(), "imports")
             # Of a format that fails in this, tests will tell.
             folder = "" if self._warm is None else str(self._warm)
-            self._forks.warm(answer.get("modules", ()), ready=(f"{_SERVED}:make_ready", self._format, folder))
+            told = self._forks.warm(answer.get("modules", ()), ready=(f"{_SERVED}:make_ready", self._format, folder))
+            if told is not None:
+                raise HarnessFailed(told)
         return self._take(count)
 
     def fresh(self, *more: str, environment: Mapping[str, str] | None = None) -> Child:

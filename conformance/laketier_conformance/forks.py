@@ -40,21 +40,21 @@ class Forks:
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment
             )
 
-    def warm(self, modules: Sequence[str], *, but: Sequence[str] = (), ready: Sequence[str] = ()) -> None:
+    def warm(self, modules: Sequence[str], *, but: Sequence[str] = (), ready: Sequence[str] = ()) -> str | None:
         """Import modules, so that what is forked from now on has them. ``but``: not these, nor what imports them.
         ``ready``: a function ``module:name`` that is then called, and its arguments: it finds out what each fork would
-        ask for again."""
+        ask for again. Returns the text that it returns; none where it raises, as who asks again is told."""
         for first in range(0, len(modules), _AT_ONCE):
             self._ask({"import": list(modules[first : first + _AT_ONCE]), "but": list(but), "ready": []})
-        if ready:
-            self._ask({"import": [], "but": [], "ready": list(ready)})
+        told = self._ask({"import": [], "but": [], "ready": list(ready)}) if ready else None
+        return told if isinstance(told, str) else None
 
     def fork(self, module: str, *arguments: str) -> Forked | None:
         """Another process, as ``python -m MODULE ARGUMENTS`` would be. None if what was imported started threads."""
         requests, stdin = os.pipe()
         stdout, answers = os.pipe()
         try:
-            pid = self._ask({"fork": [module, *arguments], "environment": dict(os.environ)}, requests, answers)
+            pid = self._number({"fork": [module, *arguments], "environment": dict(os.environ)}, requests, answers)
         finally:
             os.close(requests)
             os.close(answers)
@@ -66,7 +66,7 @@ class Forks:
 
     def wait(self, pid: int) -> int:
         """What a fork ended with, as in `subprocess.Popen.returncode`."""
-        code = self._ask({"wait": pid})
+        code = self._number({"wait": pid})
         assert code is not None
         return code
 
@@ -75,12 +75,17 @@ class Forks:
         self._socket.close()
         self._process.wait()
 
-    def _ask(self, request: dict[str, Any], *descriptors: int) -> int | None:
+    def _number(self, request: dict[str, Any], *descriptors: int) -> int | None:
+        answer = self._ask(request, *descriptors)
+        assert not isinstance(answer, str)
+        return answer
+
+    def _ask(self, request: dict[str, Any], *descriptors: int) -> int | str | None:
         socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
         answer = self._socket.recv(_LONGEST)
         if not answer:
             raise RuntimeError(f"the process that forks others ended with {self._process.wait()}")
-        told: int | None = json.loads(answer)
+        told: int | str | None = json.loads(answer)
         return told
 
 
@@ -112,12 +117,12 @@ def main() -> None:
         if not message:
             return
         request = json.loads(message)
-        answer: int | None = None
+        answer: int | str | None = None
         if "import" in request:
             _import(request["import"], request["but"])
             for name, *arguments in [request["ready"]] if request["ready"] else []:
                 with suppress(Exception):  # who asks again is told
-                    pkgutil.resolve_name(name)(*arguments)
+                    answer = pkgutil.resolve_name(name)(*arguments)
             # What is here stays: a fork whose garbage is collected would get a copy of each page of it.
             gc.collect()
             gc.freeze()

@@ -84,10 +84,12 @@ def test_a_fork_begins_with_what_was_found_out(forks: Forks, tmp_path: Path) -> 
         "import gc, sys\n"
         "def find(what):\n    sys.found = what\n"
         "def fail():\n    raise RuntimeError\n"
+        "def tell():\n    return 'nobody asks again'\n"
         "if __name__ == '__main__':\n    print(sys.found, gc.get_freeze_count() > 1000, flush=True)\n"
     )
-    forks.warm(["found"], ready=("found:find", "before"))
-    forks.warm([], ready=("found:fail",))
+    assert forks.warm(["found"], ready=("found:find", "before")) is None
+    assert forks.warm([], ready=("found:fail",)) is None
+    assert forks.warm([], ready=("found:tell",)) == "nobody asks again"
     fork = forks.fork("found")
     assert fork is not None
     with fork.stdin, fork.stdout:

@@ -12,6 +12,7 @@ import pytest
 from laketier.spi import Feature, FeatureNotSupported, LakeStorage, LaketierError, TableInfo
 from laketier_conformance import harness as of_authors
 from laketier_conformance import started, test_capabilities, test_feed
+from laketier_conformance.child import make_ready
 from laketier_conformance.expect import HarnessFailed, refused
 from laketier_conformance.foreign_tables import APPEND, LOAD, OPERATIONS, ForeignTable
 from laketier_conformance.harness import MEMBERS, Harness
@@ -60,6 +61,15 @@ def test_an_error_of_a_hook_is_no_refusal_of_the_format(hook: str, wanted: type[
         refused(wanted, "x"),
     ):
         getattr(harness, hook)(tmp_path)
+
+
+def test_a_warm_up_that_fails_is_told_as_nobody_calls_it_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each process of the format then took seconds longer, without a word."""
+    monkeypatch.setattr(Harness, "of", lambda _: Harness(SimpleNamespace(warm_up=lazy)))
+    told = make_ready("localfile", str(tmp_path))
+    assert told is not None
+    assert "the harness's warm_up ended in FeatureNotSupported(" in told
+    assert make_ready("localfile") is None
 
 
 @pytest.mark.parametrize("hook", ["crash", "roll_back", "keep_feed", "expire", "compact", "delete_rows", "update_rows"])
