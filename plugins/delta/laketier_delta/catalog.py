@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -195,14 +196,7 @@ class DeltaCatalog(LakeCatalog):
         _check_partitions(descriptor, schema)
         if descriptor.buckets:
             assigner_for(descriptor)
-        return TableDescriptor(
-            schema,
-            descriptor.partition_by,
-            descriptor.buckets,
-            descriptor.primary_key,
-            properties=descriptor.properties,
-            comment=descriptor.comment,
-        )
+        return replace(descriptor, schema=schema)
 
     def _create(self, location: Location, descriptor: TableDescriptor) -> None:
         from deltalake import CommitProperties, DeltaTable, Schema

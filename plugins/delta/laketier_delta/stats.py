@@ -31,11 +31,10 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A leaf column of the file: its place in the footer, its path, and its type. ``path`` is None inside lists and
-    maps, which have no statistics of their own in the protocol."""
+    """A leaf column of the file: its place in the footer, its path, and its type."""
 
     index: int
-    path: tuple[str, ...] | None
+    path: tuple[str, ...]
     kind: pa.DataType
 
 
@@ -47,9 +46,9 @@ class FileStatistics:
     """
 
     def __init__(self, schema: pa.Schema, indexed_columns: int, columns: Collection[str] | None = None) -> None:
-        leaves = [leaf for leaf in _leaves(schema) if leaf.path is not None]
+        leaves = _leaves(schema)
         if columns is not None:
-            self._leaves = [leaf for leaf in leaves if _chosen(leaf.path or (), columns)]
+            self._leaves = [leaf for leaf in leaves if _chosen(leaf.path, columns)]
         else:
             self._leaves = leaves if indexed_columns < 0 else leaves[:indexed_columns]
 
@@ -58,7 +57,6 @@ class FileStatistics:
         columns whose bounds are not to be trusted (floats that hold NaN, which footers pass over)."""
         bounds: dict[str, dict[str, Any]] = {"minValues": {}, "maxValues": {}, "nullCount": {}}
         for leaf in self._leaves:
-            assert leaf.path is not None
             nulls, low, high = _merged(footer, leaf)
             if nulls is not None:
                 _set(bounds["nullCount"], leaf.path, nulls)
@@ -87,12 +85,10 @@ def _chosen(path: tuple[str, ...], columns: Collection[str]) -> bool:
     return not names.isdisjoint(columns)
 
 
-def _leaves(schema: pa.Schema) -> Iterator[_Leaf]:
-    index = 0
-    for field in schema:
-        for path, kind in _below((field.name,), field.type):
-            yield _Leaf(index, path, kind)
-            index += 1
+def _leaves(schema: pa.Schema) -> list[_Leaf]:
+    """Those of the protocol: what is inside of lists and maps has no statistics of its own."""
+    below = (leaf for field in schema for leaf in _below((field.name,), field.type))
+    return [_Leaf(index, path, kind) for index, (path, kind) in enumerate(below) if path is not None]
 
 
 def _below(path: tuple[str, ...] | None, kind: pa.DataType) -> Iterator[tuple[tuple[str, ...] | None, pa.DataType]]:
@@ -105,7 +101,7 @@ def _below(path: tuple[str, ...] | None, kind: pa.DataType) -> Iterator[tuple[tu
 
 def _merged(footer: Any, leaf: _Leaf) -> tuple[int | None, Any, Any]:
     """(null count, lowest, highest) over all row groups, in the physical type; None for what is not known."""
-    nulls: int | None = 0
+    nulls = 0
     lows: list[Any] = []
     highs: list[Any] = []
     for group in range(footer.num_row_groups):
@@ -113,7 +109,7 @@ def _merged(footer: Any, leaf: _Leaf) -> tuple[int | None, Any, Any]:
         statistics = chunk.statistics
         if statistics is None or not statistics.has_null_count:
             return None, None, None
-        nulls = None if nulls is None else nulls + statistics.null_count
+        nulls += statistics.null_count
         if statistics.null_count == chunk.num_values:
             continue
         low, high = _physical(leaf.kind, statistics)

@@ -57,11 +57,6 @@ def delta_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([_field(field, (field.name,)) for field in schema])
 
 
-def check_types(schema: pa.Schema) -> None:
-    """Raise `UnsupportedType` for the first column that Delta can't hold exactly."""
-    delta_schema(schema)
-
-
 def _field(field: pa.Field, path: tuple[str, ...]) -> pa.Field:
     _check_name(field.name, path)
     return pa.field(field.name, _type(field.type, path), field.nullable)

@@ -207,7 +207,7 @@ class ManifestCatalog(LakeCatalog):
         self.table_type.check_descriptor(descriptor)
         self.table_type.check_types(descriptor.schema)
         schema = pa.schema([_plain(column) for column in descriptor.schema])
-        return replace(descriptor, schema=schema, properties=dict(descriptor.properties))
+        return replace(descriptor, schema=schema)
 
     def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
         for change in changes:
