@@ -374,6 +374,17 @@ def test_status_lists_all_pipelines(cli: Cli, tmp_path: Path, format: str) -> No
     assert "pipeline q.2 at epoch 0" in cli("status", *words).out
 
 
+def test_a_table_that_a_service_has_not_is_told_with_the_command_that_lists_them(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "my service.yaml"
+    drop = {"type": "files", "options": {"path": str(tmp_path)}}
+    sink = {"lake.format": "localfile", "lake.warehouse": str(tmp_path / "lake")}
+    tables = [{"source": "drop", "sink": sink, "target": "shop.{table}", "freshness": "1 min"}]
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    file.write_text(json.dumps({"name": "s", "state": state, "sources": {"drop": drop}, "tables": tables}))
+    told = cli("service", "rounds", str(file), "orders")
+    assert (told.code, f"`laketier service status '{file}'` lists them." in told.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("missing", "says"),
     [
