@@ -671,3 +671,42 @@ main()
 def test_ctrl_c_while_the_command_is_imported_is_no_error() -> None:
     process = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, timeout=60)
     assert (process.returncode, process.stderr) == (-signal.SIGINT, "")
+
+
+_INTERRUPTED_COMMAND = """
+from laketier.cli.app import app, main
+
+@app.command()
+def wait(json: bool = False):
+    raise KeyboardInterrupt
+
+main()
+"""
+
+
+def test_ctrl_c_within_a_command_is_told() -> None:
+    command = [sys.executable, "-c", _INTERRUPTED_COMMAND, "wait", "--json"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (process.returncode, process.stderr) == (130, "interrupted\n")
+    assert json.loads(process.stdout)["error"]["exit_code"] == 130
+
+
+_SENDING = """
+import logging, sys
+from laketier.cli.app import app, main
+
+@app.command()
+def send():
+    from py4j import java_gateway
+    exec(compile("import logging; logging.error('Exception while sending command.')", java_gateway.__file__, "exec"))
+    logging.error("another")
+
+main()
+"""
+
+
+@pytest.mark.parametrize(("verbose", "shown"), [(False, 1), (True, 2)])
+def test_what_py4j_logs_and_raises_is_told_once(verbose: bool, shown: int) -> None:
+    command = [sys.executable, "-c", _SENDING, *(["--verbose"] if verbose else []), "send"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (process.returncode, process.stderr.count("ERROR root")) == (0, shown)

@@ -64,6 +64,8 @@ from laketier.spi import (
 # typer has no public name for all errors of a call; this is the base of the one that it has.
 _UsageError: Any = typer.BadParameter.__base__
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     name="laketier",
     help="Any lake format from PySpark, exactly once.",
@@ -116,7 +118,15 @@ def _log_to_stderr(level: int) -> None:
     """Does nothing where there is a log already."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(ShownLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    if level > logging.INFO:
+        handler.addFilter(_is_told_once)
     logging.basicConfig(level=level, handlers=[handler])
+
+
+def _is_told_once(record: logging.LogRecord) -> bool:
+    """Not what py4j logs of a request to the JVM, with pages of its frames, and then raises: whoever gets the error
+    tells it. After Ctrl-C it would stand before the one word that says what happened."""
+    return not (record.module == "java_gateway" and "while sending command" in record.msg)
 
 
 def exit_code(error: LaketierError) -> int:
@@ -143,6 +153,8 @@ def main() -> None:
     as_json = "--json" in sys.argv[1:]
     try:
         code = app(prog_name="laketier", standalone_mode=False)
+        if code == _INTERRUPTED:  # which typer makes of Ctrl-C within a command, without a word
+            raise KeyboardInterrupt
     except _UsageError as error:
         if as_json:
             say_failure(usage_document(error))
@@ -163,9 +175,9 @@ def main() -> None:
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         if as_json:
-            say_failure(failure_document("Interrupted", "interrupted", 130))
+            say_failure(failure_document("Interrupted", "interrupted", _INTERRUPTED))
         console.print("[yellow]interrupted[/]")
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)
     except (BrokenPipeError, SystemExit):
         raise
     except BaseException as error:  # a panic of a library in Rust is no `Exception`
