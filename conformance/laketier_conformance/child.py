@@ -50,7 +50,7 @@ from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.keyed import Keyed
-from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, ids_of, token
 from laketier_conformance.seen import past_of, seen
 
 
@@ -116,8 +116,10 @@ def _causes(error: BaseException) -> list[str]:
 
 def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """Run a round; between staging and commit wait for the parent's word, if asked to. ``clock``: by how many
-    milliseconds its clock is ahead, and to which packages."""
+    milliseconds its clock is ahead, and to which packages. ``earlier``: an epoch that it runs before, of one task."""
     with off(*request["clock"]) if "clock" in request else nullcontext():
+        if "earlier" in request:
+            _run_round(lake, request | {"epoch": request["earlier"], "tasks": [ids_of(request["earlier"])]}, answers)
         return _run_round(lake, request, answers)
 
 
