@@ -146,6 +146,7 @@ def _problem(model: type[Keys], first: ErrorDetails, origin: str, prefix: str) -
 
 
 _CHOICES = ("enum", "literal_error")
+_LONGEST_SHOWN = 200
 _TYPES = ("bool", "int", "float", "string", "byte")
 
 
@@ -167,7 +168,8 @@ def _shown(value: Any, trouble: str, place: list[str]) -> str:
         return "(a list)"
     if isinstance(value, str) and trouble in ("dict_type", "model_type", "mapping_type"):
         return "(a text)"
-    return repr(value)
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}… ({len(shown):,} letters)"
 
 
 def _meant(model: type[Keys], place: list[str]) -> str:

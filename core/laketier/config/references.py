@@ -10,6 +10,8 @@ from typing import Any
 from laketier.config.suggest import nearest
 from laketier.spi import ConfigError
 
+_DEFAULT = re.compile(r"(?<!\$)(?:\$\$)*\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*):?[-=?+][^}]*\}")
+"""As shells and Compose write a default."""
 _REFERENCE = re.compile(r"\$(?:(?P<literal>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\})")
 
 
@@ -49,6 +51,14 @@ def _resolved(value: Any, where: str, key: str, environment: Mapping[str, str]) 
         return [_resolved(each, where, f"{key}.{index}", environment) for index, each in enumerate(value)]
     if not isinstance(value, str) or "$" not in value:
         return value
+
+    if (shell := _DEFAULT.search(value)) is not None:
+        raise ConfigError(
+            f"{key} gives the environment variable {shell['name']} a default, as shells do",
+            where=where,
+            why="it would stand there as it is written",
+            fix=f"Write ${{{shell['name']}}}, and set the variable; or write $$ for a dollar sign.",
+        )
 
     def replacement(match: re.Match[str]) -> str:
         if match["literal"]:

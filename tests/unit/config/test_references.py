@@ -10,6 +10,7 @@ import pytest
 from laketier.config import load_config, parse_options
 from laketier.config.origins import read_yaml
 from laketier.config.references import resolved
+from laketier.config.service import load_service
 from laketier.spi import ConfigError, option
 
 
@@ -71,3 +72,20 @@ def test_files_may_refer_to_the_environment(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "lake.yaml"
     path.write_text("lake: {warehouse: '${LAKE_FOLDER}/raw'}\n")
     assert read_yaml(path) == {"lake": {"warehouse": "/lake/raw"}}
+
+
+@pytest.mark.parametrize("text", ["x${HOST:-other}", "${HOST-other}", "$$${PASSWORT:?unset}"])
+def test_a_default_as_of_a_shell_is_not_taken_for_the_text(text: str) -> None:
+    """The service connected with the password `${PASSWORD:-}`, and said that the server refused it."""
+    with pytest.raises(ConfigError, match=r"a\.0 gives the environment variable \w+ a default, as shells do"):
+        resolved({"a": [text]}, where="f", environment=SET)
+    written = "$${HOST:-x} ${env:HOST} ${user.name}"  # Spark has variables of its own
+    assert resolved(written, where="f", environment=SET) == "${HOST:-x} ${env:HOST} ${user.name}"
+
+
+def test_no_error_shows_a_text_as_long_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "service.yaml"
+    path.write_text(f"name: [{'x' * 10_000}]\ntables: {'y' * 10_000}\nstate: 5\nlease: {'z' * 10_000}\n")
+    with pytest.raises(ConfigError, match=r"\(10,002 letters\)") as told:
+        load_service(path)
+    assert len(str(told.value)) < 2_000
