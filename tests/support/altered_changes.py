@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from altered_habits import RIGHT, WRONG, plugin_of
 from altered_notes import Right, whole_splits, wrong
+from altered_pages import ReadsByTheNameAlone
 from laketier.spi import BadRecord, BucketBounds, LogRange, LogSplit, StorageError, TableLog
 from laketier_source_conformance.harness import Row
 from notes import NotesHarness, NotesLog, NotesSource
@@ -42,6 +43,29 @@ class TakesAReturnForAnEnd(NotesLog):
 
     def records(self, split: LogSplit) -> Iterator[BadRecord]:
         return (replace(each, value=(each.value or b"").removesuffix(b"\r")) for each in super().records(split))
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of a file, in bytes."""
+
+    size: int
+
+
+@wrong("test_histories.py::test_a_table_that_is_made_again_has_another_identity", "rows of a new table")
+class TellsANewTableByItsLength(ReadsByTheNameAlone):
+    """A file that is shorter than it was is another one. It grows."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        return [replace(each, payload=self.size_of(each)) for each in super().plan(wanted)]
+
+    def size_of(self, split: LogSplit) -> Size:
+        return Size((self.folder / f"{split.bucket}.log").stat().st_size)
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        if self.size_of(split).size < split.payload.size:
+            raise StorageError("a file is another one than it was", where=str(self.folder))
+        yield from super().records(split)
 
 
 class KeyedHarness(NotesHarness):
