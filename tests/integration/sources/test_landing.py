@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from laketier.registry import open_log_source
 from laketier.spi import ConfigError, FeatureNotSupported, OffsetsExpired, OffsetsRewritten, StorageError, TableNotFound
 from laketier.spi.clocks import shifted
-from landing import JSON, all_of, ids, land, log_of, opened
+from landing import JSON, all_of, ids, land, land_bytes, log_of, opened
 
 
 @pytest.fixture
@@ -94,6 +95,17 @@ def test_a_file_rewritten_while_it_is_read_fails_the_task(zone: Path) -> None:
     next(batches)
     land(zone, "a.json", 7, at=20)
     with pytest.raises(OffsetsRewritten):
+        list(batches)
+
+
+def test_lines_that_a_cut_in_the_midst_of_a_read_left_are_nobodys(zone: Path) -> None:
+    """The cut file ends within a line. That line was never written, so the change is told, and no bad record."""
+    path = land_bytes(zone, "a.json", b'{"id": 1%s}\n' % (b" " * 1000) * 10_000)  # more than is read at once
+    log = log_of(zone)
+    batches = log.read(log.plan(all_of(log))[0])
+    next(batches)
+    os.truncate(path, path.stat().st_size - 5)
+    with pytest.raises(OffsetsRewritten, match=r"a\.json"):
         list(batches)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,20 +16,20 @@ from laketier.codecs.parquet_pages import check_chunks
 from laketier.codecs.said import said
 from laketier.connectors.files.files import Files, LandedFile, LandedPart
 from laketier.connectors.files.folder import Folder, FolderListing
-from laketier.connectors.files.identity import known_otherwise, renamed, replaced
+from laketier.connectors.files.identity import known_otherwise, renamed
 from laketier.connectors.files.ledger import Ledger
 from laketier.connectors.files.local import Astray, escaped
-from laketier.connectors.files.options import FileFormat, LandingTableOptions, OnRewritten, Order
+from laketier.connectors.files.notices import Notices
+from laketier.connectors.files.options import FileFormat, LandingTableOptions, Order
 from laketier.connectors.files.places import Places
 from laketier.connectors.files.readers import FileReader, UnreadableFile, decode_lines
 from laketier.connectors.files.table import table_of
-from laketier.connectors.files.whereabouts import BUCKET, check_unchanged, exchanged, found_at, rewritten
+from laketier.connectors.files.whereabouts import BUCKET, check_unchanged, exchanged, found_at
 from laketier.connectors.parquet_parts import row_group_ranges
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     BadRecord,
     BucketBounds,
-    ConfigError,
     CorruptTable,
     FeatureNotSupported,
     FindUnstorable,
@@ -45,11 +44,6 @@ from laketier.spi import (
     host_time,
 )
 
-log = logging.getLogger(__name__)
-
-_CLOCKS_DIFFER = 60 * 10**9  # by so many ns clocks may differ without a word
-_NAMED = 3  # so many files are named in a message
-
 
 class LandingLog(TableLog):
     """See `TableLog`. One bucket; an offset is a file. The ledger stays on the driver."""
@@ -59,8 +53,7 @@ class LandingLog(TableLog):
         self._options = options
         self._table = table
         self._ledger = ledger
-        self._warned: set[str] = set()
-        self._told_ahead = 0
+        self._notices = Notices(table.name, options)
         self._places = Places()
 
     @classmethod
@@ -105,16 +98,16 @@ class LandingLog(TableLog):
             listing.refuse_table(self._folder.open()[1])
             listed = listing.files
             places = listed.places_in(taken)
-            self._report_rewritten(listed, places, taken)
+            self._notices.rewritten(listed, places, taken)
             moved, ordinals = renamed(listed, places, taken)
-            self._report_renamed(listed, moved, taken, ordinals)
+            self._notices.renamed(listed, moved, taken, ordinals)
             places[moved] = ordinals
             there = places[places >= 0]
             new = self._in_order(self._new_of(listing, places, taken))
             if number is not None:
                 self._places = Places.noted(ledger.folder, number, there, len(taken) if len(new) else None)
             if len(new):
-                self._report_late(new, taken)
+                self._notices.late(new, taken)
                 if not ledger.append(new, after=len(taken)):
                     continue
             earliest = int(there.min()) if len(there) else len(taken)
@@ -158,7 +151,7 @@ class LandingLog(TableLog):
     ) -> Iterator[pa.RecordBatch]:
         """See `TableLog.read`. The file is looked at before and after, so rows of one that is rewritten meanwhile
         don't count. One that is renamed is read all the same. Raises also `OffsetsRewritten`."""
-        yield from self._rows(split, self._chosen(columns), on_bad_record)
+        yield from self._rows(split, self._table.projected(columns), on_bad_record)
 
     def read_storable(
         self, split: LogSplit, find_unstorable: FindUnstorable, *, on_bad_record: OnBadRecord = fail_on_bad_record
@@ -189,7 +182,13 @@ class LandingLog(TableLog):
             at = entry.mtime_ns // 1_000_000
             on_bad_record(BadRecord(bucket=split.bucket, offset=split.start, error=error, value=value, at=at))
 
+        looked = False
+
         def bad_line(number: int, value: bytes | None, error: str) -> None:
+            nonlocal looked
+            if not looked:  # of two writers' bytes lines are made that nobody wrote
+                looked = True
+                self._check(entry, place, split.start)
             bad(f"line {number} of {path}: {error}", value)
 
         reader = FileReader(self._table.schema, self._options, self._folder.is_local)
@@ -235,80 +234,19 @@ class LandingLog(TableLog):
         """Those that are not known, and are no known file under another name. What is left out is told, once."""
         otherwise = known_otherwise(listing.files, listing.shared, places, taken)
         why = {escaped(path): f"it is the file {escaped(name)} by another name" for path, name in otherwise.values()}
-        for path, reason in {**listing.refused, **why}.items():
-            if path not in self._warned:
-                self._warned.add(path)
-                log.warning("%s: %s is left out: %s", escaped(self._table.name), path, reason)
+        self._notices.left_out({**listing.refused, **why})
         return listing.files.take(np.array([at for at in np.flatnonzero(places < 0) if at not in otherwise], np.int64))
-
-    def _report_renamed(self, listed: Files, moved: Any, taken: Files, ordinals: Any) -> None:
-        both = zip(listed.paths.take(pa.array(moved)).to_pylist(), ordinals.tolist(), strict=True)
-        new = [(path, taken[ordinal].path) for path, ordinal in both if path not in self._warned]
-        if new:
-            self._warned.update(path for path, _ in new)
-            named = ", ".join(f"{escaped(name)} is {escaped(path)} now" for path, name in new[:_NAMED])
-            # A disk gives the number of a deleted file to the next one. Times that a program sets are whole seconds.
-            sure = bool((listed.mtimes[moved] % 10**9).all())
-            doubt = "" if sure else ". If they are new files of the same size and time, copy them to another name"
-            level = logging.INFO if sure else logging.WARNING
-            said = "%s: %d files were renamed after they were taken: %s%s"
-            log.log(level, said, escaped(self._table.name), len(new), named, doubt)
 
     def _in_order(self, files: Files) -> Files:
         if self._options.min_age and len(files):
             now = host_time() * 1_000_000
-            self._report_ahead(files, now)
+            self._notices.ahead(files, now)
             files = files.take(np.flatnonzero(files.mtimes <= now - int(self._options.min_age * 1e9)))
         keys = [("mtime", "ascending"), ("path", "ascending")]
         if self._options.order is Order.NAME:
             keys = keys[1:]
         columns = pa.table({"path": files.paths, "mtime": files.mtimes})
         return files.take(pc.sort_indices(columns, sort_keys=keys).to_numpy())
-
-    def _report_ahead(self, files: Files, now: int) -> None:
-        """A driver that is behind would hold files back for as long, and nobody would know why."""
-        ahead = int(np.count_nonzero(files.mtimes > now + _CLOCKS_DIFFER))
-        if ahead and ahead != self._told_ahead:
-            log.warning(
-                "%s: %d files have times in the future of this host's clock, so read.min-age delays them until then: "
-                "the clock is behind the storage's, or somebody set the files' times",
-                self._table.name,
-                ahead,
-            )
-        self._told_ahead = ahead
-
-    def _report_late(self, new: Files, taken: Files) -> None:
-        if not len(taken):
-            return
-        if self._options.order is Order.TIME:
-            late = np.flatnonzero(new.mtimes < taken.mtimes.max())
-        else:
-            late = np.flatnonzero(pc.less(new.paths, pc.max(taken.paths)).to_numpy(zero_copy_only=False))
-        if len(late):
-            named = ", ".join(escaped(new[at].path) for at in late[:_NAMED])
-            log.info("%s: %d files are late, they are taken now: %s", escaped(self._table.name), len(late), named)
-
-    def _report_rewritten(self, listed: Files, places: Any, taken: Files) -> None:
-        known = np.flatnonzero(places >= 0)
-        ordinals = places[known]
-        differs = (listed.sizes[known] != taken.sizes[ordinals]) | (listed.mtimes[known] != taken.mtimes[ordinals])
-        for at, ordinal in zip(known[differs], ordinals[differs], strict=True):
-            error = rewritten(taken[ordinal], listed[at], int(ordinal), self._table.name)
-            if error.where not in self._warned:
-                self._warned.add(str(error.where))
-                log.warning("%s", error)
-            if self._options.on_rewritten is OnRewritten.FAIL:
-                raise error
-        others = [path for path in replaced(listed, known, taken, ordinals) if path not in self._warned]
-        if others:
-            self._warned.update(others)
-            log.warning(
-                "%s: %d files were replaced by others of the same size and time, unless their file system was mounted "
-                "again: %s. Land new data under a new name.",
-                escaped(self._table.name),
-                len(others),
-                ", ".join(map(escaped, others[:_NAMED])),
-            )
 
     def _check(self, entry: LandedFile, place: str, offset: int) -> str:
         """Where the file is now that was at ``place``. Raises `OffsetsExpired` and `OffsetsRewritten`."""
@@ -332,10 +270,3 @@ class LandingLog(TableLog):
         parts = row_group_ranges(footer, entry.size, self._options.split_bytes)
         some = [replace(whole, bytes=size, payload=replace(part, groups=(at, to))) for at, to, _, size in parts]
         yield from some or [whole]  # without rows, too: each offset has a split
-
-    def _chosen(self, columns: Sequence[str] | None) -> pa.Schema:
-        schema = self._table.schema
-        unknown = [name for name in columns or () if name not in schema.names]
-        if unknown:
-            raise ConfigError(f"{unknown} are not columns", fix=f"The columns are {', '.join(schema.names)}.")
-        return schema if columns is None else pa.schema([schema.field(name) for name in columns])
