@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -189,28 +190,32 @@ def test_a_foreign_rollback_is_noticed(
 def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
     plugin: LakeStoragePlugin, harness: Harness, table: Table, unproven: Callable[[str, str], None]
 ) -> None:
-    """What tells of it may be behind commits of other pipelines by the time that the one whose rows are gone looks: it
-    stays refused. Whether others may write by then is the format's to say."""
+    """What tells of it may be behind commits of other pipelines by the time that those whose rows are gone look: they
+    stay refused, each of them, and one that is adopted since says nothing of another. Whether others may write by then
+    is the format's to say."""
     if not support_of(plugin.features, Feature.ROLLBACK_DETECTION).full:
         return
     if harness.roll_back is None:
         unproven("rollbacks behind rounds of others", "the format's harness has no roll_back")
         return
-    first = table.append(0).snapshot_id
+    both, kept = ("p", "beside"), [*ids_of(0), *ids_of(20)]
+    table.append(0)
+    first = table.append(0, ids_of(20), pipeline="beside").snapshot_id
     table.append(1)
+    table.append(1, ids_of(21), pipeline="beside")
     follows = table.lake.declares(Feature.INCREMENTAL_READ)
     read = table.latest if follows else 0
-    foreign.roll_back(table, harness, first, ids_of(0))
+    foreign.roll_back(table, harness, first, kept)
     came: list[int] = []
     for number in range(3):
         with suppress(RolledBack, WatermarkLost):
             table.append(0, ids_of(number + 2), pipeline=f"another-{number}")
             came += ids_of(number + 2)
-        for epoch in (1, 2):
-            doing = f"epoch {epoch} is published after somebody took the table back, and others came after that"
+        for pipeline, epoch in itertools.product(both, (1, 2)):
+            doing = f"epoch {epoch} of {pipeline} is published after somebody took the table back, and others came then"
             with refused((RolledBack, WatermarkLost), doing):
-                table.append(epoch)
-    expect(table.ids, sorted([*ids_of(0), *came]), "rows after somebody took the table back, and others wrote")
+                table.append(epoch, pipeline=pipeline)
+    expect(table.ids, sorted([*kept, *came]), "rows after somebody took the table back, and others wrote")
     if not came:
         return
     if follows:
@@ -220,8 +225,10 @@ def test_a_foreign_rollback_is_noticed_after_rounds_of_others(
         pipelines.adopt(table.factory, "p", run=token(0).run, epoch=0)
         outcomes = [table.append(1, ids_of(8)).outcome, table.append(2, ids_of(9)).outcome]
     expect(outcomes, [RoundOutcome.PUBLISHED] * 2, f"the outcomes of two epochs, after {told}")
-    expect(table.ids, sorted([*ids_of(0), *came, *ids_of(8), *ids_of(9)]), f"rows after {told}")
-    foreign.roll_back(table, harness, first, ids_of(0))
+    with refused((RolledBack, WatermarkLost), f"epoch 1 of another one that lost rows is published after {told}"):
+        table.append(1, pipeline="beside")
+    expect(table.ids, sorted([*kept, *came, *ids_of(8), *ids_of(9)]), f"rows after {told}")
+    foreign.roll_back(table, harness, first, kept)
     for epoch in (1, 2):
         doing = f"epoch {epoch} is published after a table was taken back, others came, and it was taken back again"
         with refused((RolledBack, WatermarkLost), doing):

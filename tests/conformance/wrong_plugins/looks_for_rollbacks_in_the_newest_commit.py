@@ -12,7 +12,7 @@ from laketier.kit.manifests.committer import next_manifest
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_capabilities.py::test_a_foreign_rollback_is_noticed_after_rounds_of_others"
-SAYS = "epoch 1 is published after somebody took the table back, and others came after that: expected RolledBack"
+SAYS = "epoch 1 of p is published after somebody took the table back, and others came then: expected RolledBack"
 
 ROLLBACK = "rollback"
 
