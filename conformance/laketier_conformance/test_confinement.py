@@ -349,17 +349,17 @@ def test_listing_changes_nothing(lake: Lake, table: Table, around: Surroundings 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
 def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, around: Surroundings | None) -> None:
-    """Links to files and folders of others, in each folder of the table. None is told as an orphan: no format leaves a
-    link there."""
+    """Links to files and folders of others, in each folder of the table. None of them is told as an orphan, whatever
+    its name: a format may have links of its own, and made none of these."""
     table.append(0)
-    table.staged(ids_of(1))
-    moved = table.staged(ids_of(2)).files[0].path
+    staged = table.staged(ids_of(1))
     links: list[str] = []
     if around is not None:
-        around.copy(moved)
-        (around.folder / moved).unlink()  # so that a link has its name, in its folder, too
-        _plant_links(around)
-        links = [str(path.relative_to(around.folder)) for path in around.folder.rglob("*") if path.is_symlink()]
+        around.copy(staged.files[0].path)
+        # A link to this has such a name, too. The table staged nothing of that name, so no list of its own has it.
+        if (others := around.home / around.other.staged(ids_of(2)).files[0].path).is_file():
+            apart.copy(others, around.theirs / others.name)
+        links = [str(path.relative_to(around.folder)) for path in _plant_links(around)]
     before = {} if around is None else around.around()
     lake.let_age()
     listed = [file.path for file in collect_orphans(lake.storage, table.info, grace=timedelta(0)).orphans]
@@ -382,13 +382,16 @@ def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, aroun
     )
 
 
-def _plant_links(around: Surroundings) -> None:
+def _plant_links(around: Surroundings) -> list[Path]:
+    planted = []
     for folder in [around.folder, *(path for path in around.folder.rglob("*") if path.is_dir())]:
-        for name, target in (("to-theirs", around.theirs), ("to-other", around.home)):
-            (folder / name).symlink_to(target)
-        for target in around.theirs.iterdir():
-            if target.is_file() and not (folder / target.name).exists():
-                (folder / target.name).symlink_to(target)
+        links = {folder / "to-theirs": around.theirs, folder / "to-other": around.home}
+        links |= {folder / each.name: each for each in around.theirs.iterdir() if each.is_file()}
+        for link, target in links.items():
+            if not link.exists():
+                link.symlink_to(target)
+                planted.append(link)
+    return planted
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)

@@ -6,9 +6,13 @@ import json
 import os
 import pickle
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
@@ -74,6 +78,23 @@ def _count(request: dict[str, Any]) -> dict[str, Any]:
     return {"rows": rows, "largest": largest, "grown": _peak() - before}
 
 
+_BEGUN: list[Iterator[pa.RecordBatch]] = []
+"""What is left of reads that were begun."""
+
+
+def _begin(request: dict[str, Any]) -> dict[str, Any]:
+    """Read the first batch of some splits."""
+    log, splits = pickle.loads(Path(request["task"]).read_bytes())  # noqa: S301 - of the process that asks
+    reads = chain.from_iterable([log.read(split) for split in splits])
+    first = sum(batch.num_rows for batch in islice(reads, 1))
+    _BEGUN.append(reads)
+    return {"rows": first}
+
+
+def _go_on(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    return {"rows": sum(batch.num_rows for batch in _BEGUN.pop())}
+
+
 def _peak() -> int:
     import resource
 
@@ -120,7 +141,16 @@ def _points(request: dict[str, Any]) -> dict[str, Any]:
     return {"points": list(dict.fromkeys(passed))}
 
 
-_DO = {"read": _read, "count": _count, "rounds": _rounds, "points": _points, "stamp": _stamp, "range": _read_range}
+_DO = {
+    "read": _read,
+    "begin": _begin,
+    "go_on": _go_on,
+    "count": _count,
+    "rounds": _rounds,
+    "points": _points,
+    "stamp": _stamp,
+    "range": _read_range,
+}
 
 if __name__ == "__main__":
     serve()

@@ -127,6 +127,14 @@ class Processes:
         self.begin(child, log, splits, "count")
         return _told(child)
 
+    def begun(self, log: TableLog, splits: Sequence[LogSplit]) -> tuple[int, Callable[[], int]]:
+        """Begin to read splits in a process. Returns the number of rows of the first batch, and what reads the others
+        and returns theirs. Raises as `ended` does."""
+        child = self.take()
+        self.begin(child, log, splits, "begin")
+        first: int = _told(child)["rows"]
+        return first, lambda: self.ask_of(child, "go_on")["rows"]
+
     def ask(self, do: str, **request: Any) -> dict[str, Any]:
         """Ask a process of its own for anything else. Raises as `ended` does."""
         return self.ask_of(self.take(), do, **request)

@@ -18,7 +18,7 @@ from laketier_conformance.interposed.effects import Effect, look_of
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.supervisor import DONE, Supervisor
 from laketier_source_conformance.children import AskedFailed, Processes
-from laketier_source_conformance.reads import Read, begun, carried, read_range, read_splits, whole
+from laketier_source_conformance.reads import Read, carried, read_range, read_splits, whole
 from laketier_source_conformance.system import Table, ordered
 
 _MOST = 60
@@ -88,14 +88,15 @@ def test_a_file_that_is_damaged_before_the_plan_costs_no_row(table: Table, damag
     _raises_or_is_whole(table, lambda: read_range(table.log(), wanted), f"{path.name} {damage}, and a range is planned")
 
 
-def test_a_file_that_is_cut_in_the_midst_of_a_read_costs_no_row(table: Table) -> None:
-    """Its length was looked at before: what is read then ends earlier."""
+def test_a_file_that_is_cut_in_the_midst_of_a_read_costs_no_row(table: Table, processes: Processes) -> None:
+    """Its length was looked at before: what is read then ends earlier. In a process of its own: the system ends one
+    that has mapped the file into its memory."""
     count = table.append_pages(40)
     log = table.log()
-    found, others = begun(log)
+    found, others = processes.begun(log, list(log.plan(whole(log.bounds()))))
     _half(max(table.ask("files"), key=lambda path: path.stat().st_size))
     try:
-        found += sum(batch.num_rows for batch in others)
+        found += others()
     except Exception:  # noqa: BLE001 - any error will do
         return
     expect(found, count, "rows of a read in whose midst a file was cut in half, and no error")

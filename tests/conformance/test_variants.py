@@ -121,6 +121,13 @@ def test_a_database_in_one_file_is_asked_what_others_are(run_suite) -> None:  # 
     assert "metadata that executors read" in told[0], run.output
 
 
+def test_a_format_may_collect_links_of_its_own(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Those of others in its folders are theirs."""
+    test = "test_confinement.py::test_collection_follows_no_link_in_the_table"
+    run = run_suite("linking", [test], offers={"linking": "linking"})
+    assert run.outcome(test) == "passed", run.output
+
+
 def test_an_option_that_has_rows_in_its_name_may_say_other_things(run_suite) -> None:  # type: ignore[no-untyped-def]
     """Where a file ends is said by those that are called so."""
     test = "test_writer.py::test_a_task_of_many_small_files_or_groups[files]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ __all__ = ["RIGHT", "WRONG", "plugin_of"]
 
 _CHANGES = "test_histories.py::test_changes_come_in_their_order_and_after_their_snapshot"
 _KEYED = "altered_changes:KeyedHarness"
+_CUT = "test_failures.py::test_a_file_that_is_cut_in_the_midst_of_a_read_costs_no_row"
 
 
 @wrong("test_failures.py::test_a_file_that_is_cut_in_the_midst_of_a_read_costs_no_row", "in whose midst a file was cut")
@@ -35,6 +37,23 @@ class LooksAtTheLengthOnce(NotesLog):
         for at in range(split.start, split.end):
             with suppress(StorageError):
                 yield from super().records(replace(split, start=at, end=at + 1))
+
+
+class _MapsItsFiles(NotesLog):
+    """Into memory: once one is cut, the system ends the process that reads on."""
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        super().plan(wanted)
+        return whole_splits(wanted)
+
+    def lines(self, bucket: str) -> Iterator[dict[str, Any]]:
+        with (self.folder / f"{bucket}.log").open("rb") as file:
+            if file.seek(0, 2):
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+                    yield from map(json.loads, iter(mapped.readline, b""))
+
+
+RIGHT["maps_its_files"] = Right(_MapsItsFiles, "NotesHarness", (_CUT,))
 
 
 @wrong("test_bad_bytes.py::test_bytes_of_all_kinds_are_told_as_they_were", "are not told with their bytes, b'{\\r'")
