@@ -12,12 +12,19 @@ import pytest
 
 from conformance_runs import FEATHER, HERE, offered
 
+_HEARS_INT = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])"
+)
+"""No shell's trap takes back that a signal was ignored when it began."""
+
 
 def asked(tmp_path: Path, plugin: str, report: str, ignored: str = "") -> subprocess.CompletedProcess[str]:
     """`laketier conformance` of one test, in a session of its own, beside a plugin of pytest with this text.
-    ``ignored``: a signal that it ignores, as what a shell's script begins beside itself ignores INT."""
+    ``ignored``: a signal that it ignores, as what a shell's script begins beside itself ignores INT. No other one is
+    ignored, also where these tests are such a thing."""
     (tmp_path / "beside.py").write_text(plugin)
-    command = ["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"] if ignored else []
+    command = [sys.executable, "-c", _HEARS_INT]
+    command += ["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"] if ignored else []
     command += [str(Path(sys.executable).with_name("laketier")), "conformance", "feather", "--report", report]
     command += ["--test", "test_serializer.py::test_a_result_travels_unchanged"]
     return subprocess.run(

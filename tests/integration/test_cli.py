@@ -656,6 +656,8 @@ def test_streams_that_are_closed_are_opened_onto_nothing(tmp_path: Path) -> None
 _INTERRUPTED = """
 import os, signal, sys
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's script begins what is beside it without
+
 class Interrupting:
     @staticmethod
     def find_spec(name, *_):

@@ -17,7 +17,7 @@ from laketier.config.problems import together
 from laketier.config.references import FromEnvironment
 from laketier.config.suggest import did_you_mean, is_near_miss
 from laketier.spi import ConfigError, Secret
-from laketier.spi.redaction import HIDDEN, is_secret
+from laketier.spi.redaction import HIDDEN, is_secret, redacted
 
 
 def dashed(name: str) -> str:
@@ -168,7 +168,7 @@ def _shown(value: Any, trouble: str, place: list[str]) -> str:
         return "(a list)"
     if isinstance(value, str) and trouble in ("dict_type", "model_type", "mapping_type"):
         return "(a text)"
-    shown = repr(value)
+    shown = redacted(repr(value))  # here, as nothing knows half a secret for one
     return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}… ({len(shown):,} letters)"
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pyarrow.fs as pafs
 
 from laketier.kit import LocalFolder, TableFolder
-from laketier.kit.store_endpoint import asks_for_plain_http, endpoint_of_environment
+from laketier.kit.store_endpoint import asks_for_plain_http, endpoint_of
 from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, Passthrough, TablePath
 
@@ -73,11 +73,14 @@ class Location:
 
     @property
     def storage_options(self) -> dict[str, str] | None:
-        """For delta-rs, with leave to use plain HTTP where an endpoint asks for it."""
+        """For delta-rs, with leave to use plain HTTP where an endpoint asks for it, and with the endpoint of
+        `s3_arguments`: it would prefer ``AWS_ENDPOINT_URL_S3`` of the environment to what it is given by another name,
+        and of two others takes that which stands first."""
         if self.is_local:
             return None
         leave = {"AWS_ALLOW_HTTP": "true"} if asks_for_plain_http(self.storage) else {}
-        return {**self.storage, **leave}
+        endpoint = endpoint_of(self.storage)
+        return {**self.storage, **leave, **({"AWS_ENDPOINT_URL_S3": endpoint} if endpoint else {})}
 
     @property
     def filesystem(self) -> pafs.FileSystem:
@@ -134,10 +137,10 @@ def _store(pid: int, storage: Settings, environment: Settings) -> pafs.FileSyste
 
 def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:
     """Pyarrow's arguments for what delta-rs calls ``AWS_…``, so that both see the same bucket, and give it up alike.
-    Where ``storage`` names no endpoint, delta-rs takes that of the environment, and pyarrow would go to Amazon: a log
-    in one store, and its data files in another."""
+    Both get the endpoint from one rule: by its own rules each would find another store, one for the log and one for its
+    data files."""
     given = {key.lower().removeprefix("aws_"): value for key, value in storage.items()}
-    endpoint = given.get("endpoint_url") or given.get("endpoint") or endpoint_of_environment()
+    endpoint = endpoint_of(storage)
     arguments: dict[str, Any] = {
         "access_key": given.get("access_key_id"),
         "secret_key": given.get("secret_access_key"),

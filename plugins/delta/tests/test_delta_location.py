@@ -101,9 +101,23 @@ def test_settings_that_pyarrow_refuses_are_told_as_such(
         assert "half" not in str(told.value)
 
 
-def test_an_http_endpoint_allows_http() -> None:
-    location = Location.of("s3://bucket/lake", Passthrough({"AWS_ENDPOINT_URL": "http://host:1"}))
-    assert location.storage_options == {"AWS_ENDPOINT_URL": "http://host:1", "AWS_ALLOW_HTTP": "true"}
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "endpoint", "aws_endpoint_url_s3"])
+def test_an_http_endpoint_allows_http(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://other")
+    options = Location.of("s3://bucket/lake", Passthrough({name: "http://host:1"})).storage_options
+    assert options == {name: "http://host:1", "AWS_ALLOW_HTTP": "true", "AWS_ENDPOINT_URL_S3": "http://host:1"}
+
+
+def test_an_https_endpoint_allows_no_http_and_is_that_of_log_and_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """delta-rs put the log into the store of the environment, and pyarrow the files into the one that was named."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://other")
+    storage = Passthrough({"AWS_ENDPOINT_URL": "https://host:1"})
+    assert Location.of("s3://bucket/lake", storage).storage_options == {
+        "AWS_ENDPOINT_URL": "https://host:1",
+        "AWS_ENDPOINT_URL_S3": "https://host:1",
+    }
+    found = s3_arguments(storage)
+    assert (found["scheme"], found["endpoint_override"]) == ("https", "host:1")
 
 
 @pytest.mark.parametrize(

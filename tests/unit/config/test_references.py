@@ -89,3 +89,12 @@ def test_no_error_shows_a_text_as_long_as_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"\(10,002 letters\)") as told:
         load_service(path)
     assert len(str(told.value)) < 2_000
+
+
+@pytest.mark.parametrize("before", range(165, 186, 4))
+def test_no_error_shows_half_a_secret(tmp_path: Path, before: int) -> None:
+    path = tmp_path / "service.yaml"
+    path.write_text(f"lease: '{'z' * before} postgresql://user:pa55word-of-mine@host/db'\n")
+    with pytest.raises(ConfigError, match="z postgres") as told:
+        load_service(path)
+    assert "pa55" not in str(told.value)

@@ -13,6 +13,7 @@ from laketier.kit.store_endpoint import asks_for_plain_http
         ({"aws_endpoint": "HTTP://h"}, {}, True),
         ({"AWS_ENDPOINT_URL": "http://h"}, {}, True),
         ({"endpoint-url": "http://h"}, {}, True),
+        ({"AWS_ENDPOINT_URL_S3": "http://h"}, {}, True),
         ({"endpoint": "https://h"}, {}, False),
         ({"endpoint": "http://h", "allow_http": "false"}, {}, False),
         ({"endpoint": "http://h", "AWS_ALLOW_HTTP": "true"}, {}, False),

@@ -89,12 +89,19 @@ def test_secrets_are_hidden_in_text(text: str, shown: str) -> None:
             "Json error",
         ),
         ("two of:\n  0: a list of ours", "two of:\n  0: a list of ours"),
+        ("they differ:\n  1: a is int\n  2: b is text", "they differ:\n  1: a is int\n  2: b is text"),
         ("\x1b[2J", "\\x1b[2J"),
     ],
 )
 def test_the_words_of_a_library_are_told_without_colours_and_calls(text: str, told: str) -> None:
     """As deltalake tells a lost file, and a log entry that is no JSON: with a screen of addresses."""
     assert str(LaketierError("it failed", why=text)) == f"it failed, because {told}"
+
+
+def test_a_library_may_tell_as_many_lines_as_it_likes() -> None:
+    """As one pattern for all of them, it took minutes."""
+    why = "the rows" + "".join(f"\n  {number}: a row that is refused" for number in range(20_000)) + "\nand no more"
+    assert len(str(LaketierError("it failed", why=why))) > len(why)
 
 
 def test_buckets_are_told_as_they_are_configured() -> None:
