@@ -134,8 +134,9 @@ def _of_several_commits(warehouse: Warehouse, path: TablePath) -> ForeignTable:
 
 
 def _in_partitions(warehouse: Warehouse, path: TablePath) -> ForeignTable:
-    """By two specs, one after the other."""
+    """By two specs, one after the other, beside a file that is older than both: its rows differ in each column."""
     made = _Written.of(warehouse, path, _PLAIN.schema)
+    made.append(_PLAIN.slice(3))
     with made.loaded.update_spec() as spec:
         spec.add_field("name", IdentityTransform(), "name")
         spec.add_field("day", IdentityTransform(), "day")
