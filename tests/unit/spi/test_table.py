@@ -144,7 +144,7 @@ def test_the_same_table_is_returned() -> None:
             r"another schema, because it has \(id int64, day .*and \(id int64 not null",
         ),
         (replace(WANTED, partition_by=()), r"another partitioning, because it has \(\), and \(day\) was"),
-        (replace(WANTED, buckets=None), "another bucketing, because it has none, and BucketSpec"),
+        (replace(WANTED, buckets=None), r"another bucketing, because it has none, and bucket\(4, id\) was"),
     ],
     ids=["schema", "partitioning", "bucketing"],
 )
