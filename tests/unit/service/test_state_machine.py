@@ -212,6 +212,8 @@ class Workers(RuleBasedStateMachine):
         numbers = [number for number, table in self.model.tables.items() if table.name == name]
         if not numbers:
             return
+        if command == "resume":  # of one that its source has again, and not of its namesakes
+            numbers = [number for number in numbers if self.model.tables[number].back] or numbers
         done = 0
         for number in numbers:
             if command == "pause":
