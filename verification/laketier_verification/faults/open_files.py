@@ -193,7 +193,7 @@ def _damaged(pipeline: Pipeline, damage: Callable[[Path], None]) -> None:
     path = _the_open_file(pipeline)
     kept = path.read_bytes()
     damage(path)
-    result = pipeline.live("", "CorruptTable", "UnknownOutcome")  # the digest is found wrong in the commit
+    result = pipeline.live("", "CorruptTable", "OpenFileDamaged")
     if path.name not in result["message"]:
         raise Unexpected(f"it does not say which file is damaged: {result['message']}")
     path.write_bytes(kept)  # from the backup
