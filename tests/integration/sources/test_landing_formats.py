@@ -80,7 +80,7 @@ def test_a_whole_file(zone: Path, case: str) -> None:
     assert rows(log) == ROWS
     assert rows(log, columns=["name"]) == [{"name": row["name"]} for row in ROWS]
     assert rows(log, columns=[]) == [{}] * 3, "their number is kept"
-    with pytest.raises(ConfigError, match="not columns"):
+    with pytest.raises(ConfigError, match="has no columns"):
         rows(log, columns=["nam"])
 
 
