@@ -13,7 +13,7 @@ from laketier.rounds.log_engine import EngineLost, LogEngine
 from laketier.service.leases import WorkerLeases
 from laketier.service.rounds import LeasedRound, release_all
 from laketier.service.state import Failure, Lease, Success
-from laketier.service.threads import Permits, Threads
+from laketier.service.threads import RoundPlaces, Threads
 from laketier.spi import LaketierError, StorageError
 
 log = logging.getLogger(__name__)
@@ -28,12 +28,12 @@ _Results = SimpleQueue[tuple[Lease, Success | Failure]]
 
 @dataclass
 class RoundJobs:
-    """The jobs of one worker. ``permits``: places of commits. ``stopping``: begin no more. ``told_to_stop``: by a
+    """The jobs of one worker. ``places``: of commits. ``stopping``: begin no more. ``told_to_stop``: by a
     person or a host. ``lose_engine``: called once the engine is gone."""
 
     leases: WorkerLeases
     threads: Threads
-    permits: Permits
+    places: RoundPlaces
     stopping: threading.Event
     told_to_stop: threading.Event
     lose_engine: Callable[[EngineLost], None]
@@ -95,7 +95,7 @@ class RoundJobs:
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 
     def _commit(self, each: LeasedRound, failure: LaketierError | None, results: _Results) -> None:
-        with self.permits.one():
+        with self.places.one(each.key):
             lease, ended = each.end(failure)
         if isinstance(ended, Failure) and self.told_to_stop.is_set():
             # No table's doing: who ends a process often ends those below it at once.

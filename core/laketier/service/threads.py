@@ -60,3 +60,54 @@ class Permits:
             with self._changed:
                 self._places.pop(me, None)
                 self._changed.notify()
+
+
+class RoundPlaces:
+    """Places for what asks the source or the lake of a table, which may not answer. A table that was late is known to
+    be so until it is in time again: it gets one of ``of_late``, and keeps no other waiting. Safe in threads."""
+
+    def __init__(self, permits: Permits, of_late: Permits, patience_seconds: float) -> None:
+        self._permits = permits
+        self._of_late = of_late
+        self._patience_seconds = patience_seconds
+        self._known_late: set[str] = set()
+        self._under_way: dict[object, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def late_count(self) -> int:
+        """How many wait, or have a place, for longer than patience lasts, or are of tables that are known to be
+        late."""
+        then = time.monotonic() - self._patience_seconds
+        with self._lock:
+            return sum(table in self._known_late or since < then for table, since in self._under_way.values())
+
+    def is_known_late(self, table: str) -> bool:
+        """Whether it was late the last time."""
+        with self._lock:
+            return table in self._known_late
+
+    @contextmanager
+    def one(self, table: str) -> Iterator[None]:
+        """Wait for a place, and have it meanwhile."""
+        me = object()
+        with self._lock:
+            self._under_way[me] = (table, time.monotonic())
+            permits = self._of_late if table in self._known_late else self._permits
+        try:
+            with permits.one():
+                since = time.monotonic()
+                try:
+                    yield
+                finally:
+                    self._note(table, time.monotonic() - since)
+        finally:
+            with self._lock:
+                del self._under_way[me]
+
+    def _note(self, table: str, seconds: float) -> None:
+        with self._lock:
+            if seconds > self._patience_seconds:
+                self._known_late.add(table)
+            else:
+                self._known_late.discard(table)

@@ -26,7 +26,7 @@ from laketier.service.planning import RoundPlanner
 from laketier.service.rounds import LeasedRound, release_all
 from laketier.service.state import StateError, StateStore, Worker
 from laketier.service.tables import ServiceTables
-from laketier.service.threads import Permits, Threads
+from laketier.service.threads import Permits, RoundPlaces, Threads
 from laketier.service.until_idle import UntilIdle
 
 log = logging.getLogger(__name__)
@@ -43,13 +43,13 @@ KEPT_WORKERS = 500
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """``tables``: leased at a time, at most; beside them as many whose sources are late. ``lease_seconds``: after this
-    long without a heartbeat the tables are given to others. ``idle_seconds``: how long to wait when nothing is due.
-    ``threads``: tables planned or committed at a time, as long as none is slow. ``patience_seconds``: how long the
-    tables of a lot wait for those of it that are slow to plan, the next lot for the job of this one, and others for the
-    place of a slow one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way when it was told
-    to stop. ``until_idle``: end once every table has been tiered since the start, waits for a person, or failed a few
-    times; `TieringWorker.left_out` has those that did not get there, with why, and `TieringWorker.interrupted` says
+    """``tables``: leased at a time, at most; beside them as many whose sources or lakes are late. ``lease_seconds``:
+    after this long without a heartbeat the tables are given to others. ``idle_seconds``: how long to wait when nothing
+    is due. ``threads``: tables planned or committed at a time, as long as none is slow. ``patience_seconds``: how long
+    the tables of a lot wait for those of it that are slow to plan, the next lot for the job of this one, and others for
+    the place of a slow one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way when it was
+    told to stop. ``until_idle``: end once every table has been tiered since the start, waits for a person, or failed a
+    few times; `TieringWorker.left_out` has those that did not get there, with why, and `TieringWorker.interrupted` says
     that it was told to stop before. `TieringWorker.engine_lost`: why it stopped by itself, if it did."""
 
     tables: int = 64
@@ -90,13 +90,13 @@ class TieringWorker:
         self._leases = WorkerLeases(self.store, self.worker, self.settings.lease_seconds)
         self._caught_up = CaughtUpTables()
         self._threads = Threads()
-        patience, places = self.settings.patience_seconds, self.settings.threads
-        permits = Permits(places, patience)
-        self._planner = RoundPlanner(
-            self._leases, self._threads, permits, Permits(places, patience), patience, self._stopping, self._now
-        )
+        patience, count = self.settings.patience_seconds, self.settings.threads
+        permits, of_late = Permits(count, patience), Permits(count, patience)
+        # Two of them: a lake may hang in its commits alone, and a source when rounds are planned.
+        self._planning, self._committing = (RoundPlaces(permits, of_late, patience) for _ in range(2))
+        self._planner = RoundPlanner(self._leases, self._threads, self._planning, patience, self._stopping, self._now)
         self._jobs = RoundJobs(
-            self._leases, self._threads, permits, self._stopping, self._told_to_stop, self._lose_engine
+            self._leases, self._threads, self._committing, self._stopping, self._told_to_stop, self._lose_engine
         )
         self._outage = Outage(log, "no table is taken, as the state database did not answer")
         self._discovery: threading.Thread | None = None
@@ -245,7 +245,7 @@ class TieringWorker:
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
         self._leases.tell()
-        late = min(self._planner.late_count, self.settings.tables)
+        late = min(self._planning.late_count + self._committing.late_count, self.settings.tables)
         room = self.settings.tables + late - len(self._leases)
         leases = self._leases.take(room) if room > 0 else ()
         if leases:

@@ -530,6 +530,40 @@ def test_many_tables_whose_source_hangs_hold_up_no_other(make: Callable[..., Ser
     _work_until(worker, lambda: all(service.ids(worker, name) == [1] for name in hanging))
 
 
+def test_many_tables_whose_commits_hang_hold_up_no_other(make: Callable[..., Service]) -> None:
+    """A lake, or a source that is asked for its table once more, that went silent after its rounds were planned had all
+    room of a worker, for as long as it is waited for."""
+    hanging = [f"hangs_{number}" for number in range(4)]
+    service = make(*hanging, "works")
+    described = {name: service.lines[name].folder / "table.json" for name in hanging}
+    to_come = dict(described)
+
+    class SilentOnceItIsRead(LocalEngine):
+        def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+            answers = list(super().run(tasks))
+            for answer in answers:
+                if path := to_come.pop(answer.table.partition(",")[0].removeprefix("src."), None):
+                    path.rename(path.with_suffix(".aside"))
+                    os.mkfifo(path)  # opened for reading, it waits for a writer
+            yield from answers
+
+    service.engine = SilentOnceItIsRead(2)
+    worker = service.worker(patience=0.2, tables=4, threads=2)
+    for lines in service.lines.values():
+        lines.append(1)
+    _work_until(worker, lambda: service.table("works").rounds_total == 1)
+    assert {service.table(name).state for name in hanging} == {State.TIERING}
+    service.lines["works"].append(2)
+    service.later()
+    _work_until(worker, lambda: service.table("works").rounds_total == 2)
+    for path in described.values():
+        with path.open("a"):  # what hung goes on, and finds nothing in it
+            path.with_suffix(".aside").replace(path)
+    _work_until(worker, lambda: {service.table(name).state for name in hanging}.isdisjoint({State.TIERING}))
+    service.later()
+    _work_until(worker, lambda: all(service.ids(worker, name) == [1] for name in hanging))
+
+
 class PanicException(BaseException):
     """As libraries in Rust raise it: no `Exception`."""
 
