@@ -16,6 +16,12 @@ log = logging.getLogger(__name__)
 
 _HEARTBEATS_PER_LEASE = 4
 _TELL_AGAIN_SECONDS = 0.2
+_RAISED = "the state database was lost or restored"
+# By itself the database gives only fences above the raised one.
+_RAISED_AGAIN = (
+    "and it was raised here before. Another service with the same name, and a state database of its own, tiers this "
+    "table, too: stop one of them, or give both the same `state`. Or the state database was restored again"
+)
 _Key = tuple[int, int]
 
 
@@ -51,6 +57,7 @@ class WorkerLeases:
         self._leases: dict[_Key, Lease] = {}
         self._lost: set[_Key] = set()
         self._untold: dict[_Key, _Ended] = {}
+        self._raised: set[str] = set()
         self._lock = threading.Lock()
         self._telling = threading.Lock()
         self._outage = Outage(log, "a heartbeat could not be stored")
@@ -90,11 +97,13 @@ class WorkerLeases:
         with self._lock:
             self._leases.pop(_key(lease), None)
             self._leases[_key(raised)] = raised
+        name = lease.table.name
         log.warning(
-            "[table=%s] the lake table has fence %d, and its lease only %d: the state database was lost or restored. "
-            "The lease continues with fence %d. No row is lost or repeated: the lake table's watermark decides",
-            lease.table.name, lake, lease.fence, raised.fence,
+            "[table=%s] the lake table has fence %d, and its lease only %d: %s. The lease continues with fence %d. No "
+            "row is lost or repeated: the lake table's watermark decides",
+            name, lake, lease.fence, _RAISED_AGAIN if name in self._raised else _RAISED, raised.fence,
         )  # fmt: skip
+        self._raised.add(name)
         return raised
 
     @property

@@ -29,6 +29,11 @@ class Outage:
     _said_at: float = 0.0
     _said: str = ""
 
+    @property
+    def is_on(self) -> bool:
+        """Whether the last call failed."""
+        return self._since is not None
+
     def away(self, error: StateError) -> None:
         """A call failed. Says so at once, where the error is another one, and once a minute: a disk that is full of the
         state database may be that of the log, too."""

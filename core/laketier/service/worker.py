@@ -209,6 +209,8 @@ class TieringWorker:
                 log.warning("the state database could not be asked which tables were tiered: %s", error)
 
     def _discover_when_due(self) -> None:
+        if self._outage.is_on:
+            return  # what the sources list could not be registered, and each look would ask them all for nothing
         if (self._discovery is None or not self._discovery.is_alive()) and self.tables.is_due:
             self._discovery = self._threads.start("discovery", self._discover)
 

@@ -483,6 +483,55 @@ def test_a_fence_is_raised_by_its_holder_alone(make: Callable[..., Service]) -> 
     worker.store.release(raised)
 
 
+def test_two_services_on_one_lake_table_lose_no_row_and_are_told(
+    make: Callable[..., Service], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each has a state database of its own: by the fence alone, it looks as if that had been restored."""
+    service = make("t")
+    one = service.worker()
+    service.file.write_text(service.file.read_text().replace("state.db", "another.db"))
+    other = service.worker()
+    again = "Another service with the same name, and a state database of its own, tiers this table, too"
+    for number in range(3):
+        assert ("was lost or restored" in caplog.text, again in caplog.text) == (number > 1, False)
+        service.lines["t"].append(number)
+        for _ in range(3):
+            service.later()
+            one.work_once()
+        service.lines["t"].append(10 + number)
+        service.later()
+        other.work_once()
+    assert again in caplog.text
+    assert service.ids(one, "t") == [0, 1, 2, 10, 11, 12]
+
+
+def test_sources_are_not_listed_while_the_state_database_is_away(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it could be registered: each look asked all sources for nothing, and said so, twice a second."""
+    monkeypatch.setattr("laketier.service.state.database._BUSY_SECONDS", 0.01)
+    service = make("t")
+    worker = service.worker(idle_seconds=0.01)
+    looks, tries = [], []
+    discover, acquire = worker.tables.discover, worker.store.acquire
+    monkeypatch.setattr(worker.tables, "discover", lambda: (looks.append(1), discover()))
+    monkeypatch.setattr(worker.store, "acquire", lambda *given, **more: (tries.append(1), acquire(*given, **more))[1])
+    with closing(sqlite3.connect(service.folder / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        worker.tables.expire()
+        running = threading.Thread(target=worker.run, daemon=True)
+        running.start()
+        try:
+            _until(lambda: len(tries) > 20)
+            assert len(looks) <= 2, "one that began before it was known to be away may end, and another have begun"
+            assert worker.tables.is_due
+            other.execute("ROLLBACK")
+            _until(lambda: not worker.tables.is_due)
+        finally:
+            worker.stop()
+            running.join(PATIENCE_SECONDS)
+
+
 def test_a_table_whose_source_hangs_holds_up_no_other(make: Callable[..., Service]) -> None:
     service = make("hangs", "works")
     worker = service.worker(patience=0.2)
