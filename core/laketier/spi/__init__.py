@@ -14,6 +14,7 @@ from laketier.spi.changes import LakeChanges, VersionBounds, pass_over
 from laketier.spi.clocks import host_time, time_of_storage
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext, WriteMode, WriterInitContext
+from laketier.spi.decision import Decision, decide, refuse_renamed
 from laketier.spi.errors import (
     Collected,
     CommitError,
@@ -145,7 +146,7 @@ from laketier.spi.source import (
 )
 from laketier.spi.stamps import joined_stamps, stamps_differ
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
-from laketier.spi.token import FIRST_EPOCH, Decision, SourceRange, Token, Watermark, decide, refuse_renamed
+from laketier.spi.token import FIRST_EPOCH, SourceRange, Token, Watermark
 from laketier.spi.versions import FORMAT_SPI_VERSION, FORMAT_SPI_VERSIONS, SOURCE_SPI_VERSION, SOURCE_SPI_VERSIONS
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 

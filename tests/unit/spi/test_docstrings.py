@@ -46,7 +46,8 @@ def sections(function: Documented) -> dict[griffe.DocstringSectionKind, Any]:
 
 
 def raised(function: Documented) -> set[str]:
-    """The classes that the body of a function itself raises, without those inside a ``try`` that handles errors."""
+    """The classes that the body of a function itself raises, without those inside a ``try`` that handles errors. Of an
+    error that another function of the module makes, the class that it says it returns."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     handled = {
         id(node)
@@ -56,11 +57,16 @@ def raised(function: Documented) -> set[str]:
         for node in ast.walk(line)
     }
     return {
-        node.exc.func.id
+        _class_made_by(function, node.exc.func.id)
         for node in ast.walk(tree)
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name)
         if id(node) not in handled
     }
+
+
+def _class_made_by(function: Documented, name: str) -> str:
+    called = inspect.unwrap(function).__globals__.get(name)
+    return str(inspect.signature(called).return_annotation) if inspect.isfunction(called) else name
 
 
 def error_class(name: str) -> type[BaseException] | None:
