@@ -10,8 +10,9 @@ from crooked import CrookedPlugin
 from feather_lake.plugin import FeatherTable
 
 from laketier import spi
+from laketier.kit.manifests.description import Description
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import Description, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_torn.py::test_a_document_lies_in_the_place_of_another"

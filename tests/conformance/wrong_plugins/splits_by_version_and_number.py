@@ -11,7 +11,7 @@ from feather_lake.plugin import Source
 
 from laketier import kit, spi
 from laketier.kit.manifests.chain import manifest_at
-from laketier.kit.manifests.manifest import FileEntry
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.registry import hookimpl
 

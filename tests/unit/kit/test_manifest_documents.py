@@ -17,8 +17,9 @@ import pytest
 
 from laketier import spi
 from laketier.kit.manifests.document import decode, digest_of, encode, whole
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest
+from laketier.kit.manifests.manifest import Commit, Manifest
 from laketier.kit.manifests.rollup import Block
 from text_lake import PATH, Lake, OtherTable, TextTable, details, following, put
 

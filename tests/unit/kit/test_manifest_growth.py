@@ -14,11 +14,12 @@ from laketier import kit, spi
 from laketier.kit.file_counts import FILE_COUNTS
 from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.document import encode
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.growth import GROWTH, Growth, growth_of, growth_text
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.maintenance import ManifestMaintenance
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.open_files import Finished, OpenFileDamaged
 from laketier.kit.manifests.rollup import Block, files_at
 from laketier.kit.manifests.table import ManifestState

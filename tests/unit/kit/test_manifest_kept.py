@@ -9,9 +9,9 @@ import pytest
 
 from laketier.kit.local_store import LocalStore
 from laketier.kit.manifests import kept
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.kept import KeptDocuments
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.rollup import files_at
 from laketier.spi import CommitterInitContext, CorruptTable, Token, Watermark
 from text_lake import Lake, following

@@ -14,7 +14,8 @@ import pytest
 from laketier import kit, spi
 from laketier.kit.local_store import LocalStore
 from laketier.kit.manifests.document import encode
-from laketier.kit.manifests.manifest import ADOPTED, REBUILT, FileEntry
+from laketier.kit.manifests.file_entry import FileEntry
+from laketier.kit.manifests.manifest import ADOPTED, REBUILT
 from laketier.spi.maintenance import COLLECTOR
 from laketier.tiering import TieringRound
 from text_lake import PATH, SCHEMA, Lake, TextTable

@@ -12,9 +12,10 @@ import pytest
 
 from laketier import kit, spi
 from laketier.kit.manifests import storage
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.growth import Growth
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.source import whole_file
 from laketier.tiering import TieringRound

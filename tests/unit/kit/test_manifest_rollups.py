@@ -10,8 +10,8 @@ import pytest
 
 from laketier import spi
 from laketier.kit import durable, local_store
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.rollup import blocks_back_from, files_at, find_commit, write_rollups
 from text_lake import Lake, following
 

@@ -109,7 +109,7 @@ _ON_REQUEST = tuple(
         *(f"manifests.log:ManifestLog.{name}" for name in ("_refuse_dropped", "_refuse_taken_over")),
         *(f"manifests.committer:ManifestCommitter.{name}" for name in ("_fold", "_rewrite")),
         "manifests.catalog:ManifestCatalog.create_of",
-        *("manifests.manifest:_field_to_plain", "manifests.manifest:_field_from_plain"),
+        *("manifests.description:_field_to_plain", "manifests.description:_field_from_plain"),
         *("manifests.manifest:origin_of", "manifests.manifest:_folded_paths", "manifests.manifest:_open_entries"),
         *("durable:fsync_published", "staged:refuse_live"),
     )

@@ -6,13 +6,14 @@ from laketier.kit.manifests.chain import files_before, written_with
 from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
 from laketier.kit.manifests.expiry import has_expired
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.growth import Growth, growth_of, growth_text
 from laketier.kit.manifests.history import ManifestHistory
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.maintenance import ManifestMaintenance
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.source import ManifestFile, ManifestSource, whole_file

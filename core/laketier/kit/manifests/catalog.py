@@ -14,8 +14,8 @@ from laketier.kit.beside_drops import beside_drops
 from laketier.kit.local_store import LocalWarehouse, folder_of
 from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.creation import create_manifests
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.kit.table_store import TableStore, Warehouse

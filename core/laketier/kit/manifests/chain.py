@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from laketier.kit.manifests.digests import step_towards
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog, replaced
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.rollup import blocks_back_from, files_at
 from laketier.spi.errors import SnapshotNotFound
 from laketier.spi.table import TableDescriptor

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from laketier.kit.manifests.chain import files_before, manifest_at, onward
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.source import ManifestSource
 from laketier.kit.scans import check_versions

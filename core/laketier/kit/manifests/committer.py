@@ -12,9 +12,10 @@ from laketier.kit.failpoints import failpoint
 from laketier.kit.file_counts import FILE_COUNTS
 from laketier.kit.manifests.chain import back_from
 from laketier.kit.manifests.digests import digests_after
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.folding import Room, due, room_after, room_of
 from laketier.kit.manifests.growth import growth_of
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.open_files import Finished, finish, left_open, still_open
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.table import ManifestState, ManifestTable

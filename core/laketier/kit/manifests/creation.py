@@ -8,8 +8,9 @@ from pathlib import Path
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_store import store_of
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import ADOPTED, REBUILT, FileEntry, Manifest
+from laketier.kit.manifests.manifest import ADOPTED, REBUILT, Manifest
 from laketier.kit.manifests.table import ManifestTable
 from laketier.kit.manifests.table_file import ROLLUPS, TableFile
 from laketier.kit.table_store import TableStore

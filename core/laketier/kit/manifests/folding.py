@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from laketier.kit.manifests.manifest import FileEntry
+from laketier.kit.manifests.file_entry import FileEntry
 
 _ANY_ROWS = 1 << 62
 _AT_ONCE = 4

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from laketier.kit.local_store import folder_of, store_of
+from laketier.kit.manifests.description import Description
 from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, encode, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
-from laketier.kit.manifests.manifest import Description, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.table_file import HEAD_FILE, UUID, TableFile
 from laketier.kit.table_store import TableStore
 from laketier.spi.errors import (

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from laketier.kit.local_folder import FoundFile
 from laketier.kit.manifests.committer import ManifestCommitter
 from laketier.kit.manifests.expiry import expire, list_expired
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.table import ManifestTable
 from laketier.kit.staged import remove_files
 from laketier.kit.storage_errors import naming_storage_errors

@@ -6,15 +6,13 @@ manifest, however long the history is. A snapshot is the sum of its manifests (s
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
-
+from laketier.kit.manifests.description import descriptor_from_plain, descriptor_to_plain
 from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     decode,
@@ -25,11 +23,10 @@ from laketier.kit.manifests.document import (
     texts,
     whole,
 )
-from laketier.kit.manifests.growth import GROWTH, Growth
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.versions import version_of
-from laketier.spi.errors import ConfigError
-from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
+from laketier.spi.table import TableDescriptor
 from laketier.spi.token import Watermark
 
 ADOPTED = "adopted"
@@ -37,83 +34,6 @@ ADOPTED = "adopted"
 REBUILT = "rebuilt"
 """The origin of a table whose manifests were lost, and made again from its files: which pipelines it knew is lost."""
 _ORIGINS = ("", ADOPTED, REBUILT)
-_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket", "level", "transformed", GROWTH})
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """One data file. ``path`` is relative to the table. ``schema`` is the number of the manifest that holds the
-    metadata it was written with. ``partition``: column and value as text (see `laketier.kit.partition.partition_text`),
-    None for null. ``details``: what else the format wants to know of it, as JSON's own types; see
-    `ManifestLayout.details`. ``level``: how often its rows were written again (see `folding`). ``transformed``: its
-    partition is more than values of columns that the file has, so an older laketier must not take it for these.
-    ``growth``: what the commit added to a file that stays open across commits; ``rows`` and ``bytes`` are those of the
-    file as of it."""
-
-    path: str
-    rows: int
-    bytes: int
-    schema: int
-    partition: tuple[tuple[str, str | None], ...] = ()
-    bucket: int | None = None
-    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    level: int = 0
-    transformed: bool = False
-    growth: Growth | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the file goes on growing."""
-        return self.growth is not None and self.growth.is_open
-
-    @property
-    def continues(self) -> bool:
-        """Whether an earlier commit recorded the file, too."""
-        return self.growth is not None and self.growth.continues
-
-    @property
-    def arrived_rows(self) -> int:
-        """The rows that its commit added."""
-        return self.rows - (0 if self.growth is None else self.growth.rows)
-
-    @property
-    def arrived_bytes(self) -> int:
-        """The bytes that its commit added."""
-        return self.bytes - (0 if self.growth is None else self.growth.bytes)
-
-    def to_plain(self) -> dict[str, Any]:
-        """As JSON's own types. The details lie beside the rest."""
-        own = {
-            "path": self.path,
-            "rows": self.rows,
-            "bytes": self.bytes,
-            "schema": self.schema,
-            "partition": [list(item) for item in self.partition],
-            "bucket": self.bucket,
-            **({"level": self.level} if self.level else {}),
-            **({"transformed": True} if self.transformed else {}),
-            **({GROWTH: self.growth.to_plain()} if self.growth is not None else {}),
-        }
-        return {**self.details, **own}
-
-    @classmethod
-    def from_plain(cls, plain: dict[str, Any], layout: ManifestLayout, *, adopted: bool = False) -> FileEntry:
-        """Undo `to_plain`. ``adopted``: of a table that has an origin. Raises `OutsideTable`."""
-        growth = None if GROWTH not in plain else Growth.from_plain(plain[GROWTH])
-        if growth is not None and not (growth.rows <= plain["rows"] and growth.upto <= plain["bytes"]):
-            raise ValueError(f"the file {plain['path']!r} shrank")
-        return cls(
-            path=layout.data_path(plain["path"], where="added", adopted=adopted),
-            rows=whole(plain["rows"]),
-            bytes=whole(plain["bytes"]),
-            schema=whole(plain["schema"]),
-            partition=tuple(map(_partition_from_plain, plain["partition"])),
-            bucket=None if plain["bucket"] is None else whole(plain["bucket"]),
-            details=layout.details({name: value for name, value in plain.items() if name not in _OWN}),
-            level=whole(plain.get("level", 0)),
-            transformed=plain.get("transformed") is True,
-            growth=growth,
-        )
 
 
 @dataclass(frozen=True)
@@ -223,7 +143,7 @@ class Manifest:
             **({"folding": self.folding} if self.folding is not None else {}),
             **({"open": [entry.to_plain() for entry in self.open]} if self.open else {}),
             "watermarks": dict(self.watermarks),
-            "metadata": None if self.metadata is None else _descriptor_to_plain(self.metadata),
+            "metadata": None if self.metadata is None else descriptor_to_plain(self.metadata),
         }
         return encode({"version": version_of(body), **body})
 
@@ -250,38 +170,12 @@ class Manifest:
             folding=body.get("folding"),
             open=_open_entries(body, layout),
             watermarks=texts(body["watermarks"]),
-            metadata=None if metadata is None else _descriptor_from_plain(metadata),
+            metadata=None if metadata is None else descriptor_from_plain(metadata),
             origin=origin,
             earliest=_earliest(body),
             digests=digests_from_plain(body.get("digests", {}), body["number"]),
             sha256=sha256,
         )
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a manifest says of its table: the ``metadata``, if it has some. Its files, of which there may be many, are
-    neither decoded nor checked, beyond the checksum of all."""
-
-    table_uuid: str
-    number: int
-    metadata: TableDescriptor | None
-    sha256: str
-
-    @classmethod
-    def decode(cls, data: bytes, path: Path | str) -> Description:
-        """Of a manifest's document. Raises as `Manifest.decode`."""
-        return decode(data, path, cls._from_body)
-
-    @classmethod
-    def _from_body(cls, body: dict[str, Any], sha256: str) -> Description:
-        metadata = None if body["metadata"] is None else _descriptor_from_plain(body["metadata"])
-        return cls(body["table_uuid"], body["number"], metadata, sha256)
-
-
-def _partition_from_plain(plain: Any) -> tuple[str, str | None]:
-    name, value = plain
-    return text(name), None if value is None else text(value)
 
 
 def origin_of(body: Mapping[str, Any]) -> str:
@@ -323,54 +217,3 @@ def _open_entries(body: dict[str, Any], layout: ManifestLayout) -> tuple[FileEnt
     if not all(entry.is_open for entry in found) or changed & {entry.path for entry in found}:
         raise ValueError("it calls files open that are not, or that it changes")
     return found
-
-
-def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:
-    fields = descriptor.partition_by
-    transformed = any(field.transform is not Transform.IDENTITY for field in fields)
-    buckets = descriptor.buckets
-    return {
-        # For people; the schema that counts is the one in Arrow's own encoding.
-        "columns": [
-            {"name": column.name, "type": str(column.type), "nullable": column.nullable} for column in descriptor.schema
-        ],
-        "arrow_schema": base64.b64encode(descriptor.schema.serialize()).decode("ascii"),
-        "partition_by": [str(field) for field in fields],
-        # A column's name may hold what `PartitionField.parse` would read as a transform.
-        **({"partition_fields": [_field_to_plain(field) for field in fields]} if transformed else {}),
-        "buckets": None
-        if buckets is None
-        else {"count": buckets.count, "keys": list(buckets.keys), "function": buckets.function},
-        **({"primary_key": list(descriptor.primary_key)} if descriptor.primary_key else {}),
-        "properties": dict(descriptor.properties),
-        "comment": descriptor.comment,
-    }
-
-
-def _field_to_plain(field: PartitionField) -> dict[str, Any]:
-    width = {} if field.width is None else {"width": field.width}
-    return {"column": field.column, "transform": field.transform.value, **width}
-
-
-def _field_from_plain(plain: Mapping[str, Any]) -> PartitionField:
-    width = None if "width" not in plain else whole(plain["width"])
-    try:
-        return PartitionField(str(plain["column"]), Transform(plain["transform"]), width)
-    except ConfigError as error:
-        raise ValueError(error.what) from error
-
-
-def _descriptor_from_plain(plain: dict[str, Any]) -> TableDescriptor:
-    buckets = plain["buckets"]
-    return TableDescriptor(
-        schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(plain["arrow_schema"]))),
-        partition_by=tuple(map(_field_from_plain, plain["partition_fields"]))
-        if "partition_fields" in plain
-        else tuple(PartitionField(text(name)) for name in plain["partition_by"]),
-        buckets=None
-        if buckets is None
-        else BucketSpec(whole(buckets["count"]), tuple(map(text, buckets["keys"])), text(buckets["function"])),
-        primary_key=tuple(map(text, plain.get("primary_key", ()))),
-        properties=texts(plain["properties"]),
-        comment=None if plain["comment"] is None else text(plain["comment"]),
-    )

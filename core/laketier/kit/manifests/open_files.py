@@ -15,7 +15,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from laketier.kit.failpoints import failpoint
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.file_entry import FileEntry
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.spi.errors import CorruptTable, Refused
 from laketier.spi.writer import StagedFile

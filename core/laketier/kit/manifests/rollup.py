@@ -19,16 +19,11 @@ from functools import partial
 from typing import Any
 
 from laketier.kit.manifests.document import decode, digest, encode, text, whole
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog, replaced
-from laketier.kit.manifests.manifest import (
-    Commit,
-    FileEntry,
-    Manifest,
-    origin_of,
-    removed_paths,
-)
+from laketier.kit.manifests.manifest import Commit, Manifest, origin_of, removed_paths
 from laketier.kit.manifests.table_file import ROLLUPS
 from laketier.kit.manifests.versions import version_of
 from laketier.spi.errors import CorruptTable, StorageError

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from laketier.kit.manifests.chain import written_with
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.spi.table import TableDescriptor
 

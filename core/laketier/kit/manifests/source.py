@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from laketier.kit.manifests.chain import manifest_as_of, manifest_at
-from laketier.kit.manifests.manifest import FileEntry
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.kit.many_objects import making_many_objects

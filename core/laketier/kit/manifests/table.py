@@ -13,10 +13,11 @@ import pyarrow as pa
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_store import folder_of, store_of
 from laketier.kit.manifests.chain import back_from, with_columns_named
+from laketier.kit.manifests.file_entry import FileEntry
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import REBUILT, FileEntry, Manifest
+from laketier.kit.manifests.manifest import REBUILT, Manifest
 from laketier.kit.manifests.rollup import find_commit, write_rollups
 from laketier.kit.staged import check_staged
 from laketier.kit.table_folder import TableFolder
