@@ -82,18 +82,8 @@ from laketier.spi.index_plan import (
 )
 from laketier.spi.index_resources import UNLIMITED, IndexResources
 from laketier.spi.indexer import IndexInfo, LakeIndexer
-from laketier.spi.log import (
-    BadRecord,
-    FindUnstorable,
-    LogSource,
-    LogSourceConfig,
-    LogSourcePlugin,
-    LogSplit,
-    LogTable,
-    OnBadRecord,
-    TableLog,
-    fail_on_bad_record,
-)
+from laketier.spi.log import BadRecord, FindUnstorable, LogSplit, LogTable, OnBadRecord, TableLog, fail_on_bad_record
+from laketier.spi.log_source import LogSource, LogSourceConfig, LogSourcePlugin
 from laketier.spi.maintenance import COLLECTOR, Expiry, LakeMaintenance, OpenDataFile, OrphanFile, TableFinding
 from laketier.spi.offsets import BucketBounds, LogOffsets, LogRange
 from laketier.spi.open_files import OpenFiles, OpenFilesSlot
