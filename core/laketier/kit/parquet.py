@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.data_file import ClosedFile
 from laketier.kit.nested import children
-from laketier.kit.rolling import ClosedFile, RollingSettings, RollingWriter
+from laketier.kit.rolling import RollingWriter
+from laketier.kit.rolling_settings import RollingSettings
 from laketier.kit.views import schema_without_views
 from laketier.spi.errors import ConfigError, UnstorableRows
 from laketier.spi.options import option

@@ -9,102 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from laketier.kit.conform import conform
+from laketier.kit.data_file import ClosedFile, GrowingFile, OpenedFile, OpenFile
 from laketier.kit.event_time import EventTime
 from laketier.kit.failpoints import failpoint
 from laketier.kit.file_counts import FILE_COUNTS, FileEnd
 from laketier.kit.partition import split_by_values
-from laketier.spi.options import option
-
-
-@dataclass(frozen=True)
-class TimeSettings:
-    """When files end by time."""
-
-    target_file_seconds: int | None = option(
-        None,
-        "A data file is closed, at the next batch, once its first row is this old; never when unset. One that is open "
-        "across epochs also while no batch comes.",
-        least=1,
-    )
-    idle_file_seconds: int | None = option(
-        None,
-        "A data file is closed, at the next batch, once no row has come to it for so long; never when unset. One that "
-        "is open across epochs also while no batch comes.",
-        least=1,
-    )
-    target_file_event_seconds: int | None = option(
-        None,
-        "A data file is closed, at the next batch, once the event time of its task has gone on by so much since the "
-        "file began; never when unset. Needs event-time-column.",
-        least=1,
-    )
-    event_time_column: str | None = option(
-        None, "The timestamp or date column with the event time of rows, for target-file-event-seconds."
-    )
-
-
-@dataclass(frozen=True)
-class RollingSettings(TimeSettings):
-    """How files are cut. Rows and bytes are upper aims: a file is closed when it reaches either. The options of a
-    format derive from this class, and so have these keys."""
-
-    target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.", least=1)
-    target_file_bytes: int = option(
-        512 * 1024 * 1024, "A data file is closed once it has about this many bytes.", least=1
-    )
-    buffer_bytes: int = option(256 * 1024 * 1024, "Memory for rows that wait to be written, per task.", least=1)
-    max_open_files: int = option(64, "Files of different partitions that one task keeps open.", least=1)
-
-
-class GrowingFile(Protocol):
-    """A data file that is being written. One thread. Its stream belongs to the `RollingWriter`, which closes it."""
-
-    def write(self, table: pa.Table) -> None:
-        """Write the rows of ``table``, as one block where the file format has blocks."""
-
-    def tell(self) -> int:
-        """Bytes so far; what the file format itself still holds back may be missing."""
-
-    def close(self) -> Any:
-        """Write the end of the file. Returns what the file format tells of it: `ClosedFile.footer`."""
-
-    def abandon(self) -> None:
-        """Forget what is not written. After it, nothing is written into the stream any more. Close a library's own
-        writer here: one that writes a file's end when it is collected, as pyarrow's of ORC does, ends the process where
-        the stream is closed by then."""
-
-
-OpenFile = Callable[[pa.NativeFile, pa.Schema], GrowingFile]
-"""Begins a file of a schema on a writable stream."""
-
-
-@dataclass(frozen=True)
-class ClosedFile:
-    """A finished file. ``footer`` is what `GrowingFile.close` gave, for Parquet its `pyarrow.parquet.FileMetaData`.
-    ``partition`` are its partition values."""
-
-    path: str
-    rows: int
-    bytes: int
-    partition: tuple[Any, ...]
-    footer: Any
-    ended: FileEnd = FileEnd.TASK
-
-
-@dataclass(frozen=True)
-class OpenedFile:
-    """A file that goes on growing. ``rows`` and ``bytes``: so far, all of them handed to the operating system."""
-
-    path: str
-    rows: int
-    bytes: int
-    partition: tuple[Any, ...]
-    file: GrowingFile
+from laketier.kit.rolling_settings import RollingSettings
 
 
 @dataclass
@@ -121,6 +36,26 @@ class _Part:
     last: float = 0.0
     begun: int | None = None
     """The event time when it began."""
+
+
+@dataclass
+class _Unsplit:
+    """Rows that wait to be split into their partitions."""
+
+    since: float
+    """When the first of them came."""
+    event: int | None
+    """The event time before they came."""
+    begun: int | None
+    """The event time at which a file of them would begin."""
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    rows: int = 0
+    bytes: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
 
 
 class RollingWriter:
@@ -155,16 +90,11 @@ class RollingWriter:
         self._on_closed = on_closed
         self._clock = clock
         self._rolls_by_time = (settings.target_file_seconds, settings.idle_file_seconds) != (None, None)
-        self._unsplit_since = 0.0
         self._event = EventTime.of(settings, schema)
-        self._unsplit_event: int | None = None
-        self._unsplit_begun: int | None = None
         self._parts: dict[tuple[Any, ...], _Part] = {}
         self._closed: list[ClosedFile] = []
         self._buffered = 0
-        self._unsplit: list[pa.RecordBatch] = []
-        self._unsplit_rows = 0
-        self._unsplit_bytes = 0
+        self._unsplit: _Unsplit | None = None
         # An in-memory batch is larger than its encoded form, so a small byte target needs small blocks.
         self._block_bytes = min(block_bytes, max(settings.target_file_bytes, 1 << 20))
         self._split_bytes = min(self._block_bytes, max(settings.buffer_bytes // 8, 1 << 20))
@@ -185,23 +115,18 @@ class RollingWriter:
         if self._rolls_by_time:
             self._roll_by_time()
         before = None if self._event is None else self._roll_by_event(self._event, batch)
-        size = batch.nbytes
         if self._keys is None:
-            self._add((), [batch], batch.num_rows, size, self._clock(), before)
-        else:
-            if not self._unsplit:
-                self._unsplit_since, self._unsplit_event = self._clock(), before
-                self._unsplit_begun = self._begins([batch], before)
-            self._unsplit.append(batch)
-            self._unsplit_rows += batch.num_rows
-            self._unsplit_bytes += size
-            if self._unsplit_rows >= self._block_rows or self._unsplit_bytes >= self._split_bytes:
-                self._split()
+            self._add((), [batch], batch.num_rows, batch.nbytes, self._clock(), before)
+            return
+        if self._unsplit is None:
+            self._unsplit = _Unsplit(self._clock(), before, self._begins([batch], before))
+        self._unsplit.add(batch)
+        if self._unsplit.rows >= self._block_rows or self._unsplit.bytes >= self._split_bytes:
+            self._split()
 
     def close(self) -> list[ClosedFile]:
         """Write buffered rows, close all files and return them in the order of closing."""
-        if self._unsplit:
-            self._split()
+        self._split()
         for key, part in list(self._parts.items()):
             self._flush(key, part)
             self._close_file(key, part, FileEnd.TASK)
@@ -212,8 +137,7 @@ class RollingWriter:
         """Write buffered rows, and close what is old or idle; leave the other files open, for `write` to go on with.
         Returns the files that were closed since the last checkpoint, and those that are open. For writers that live
         over epochs."""
-        if self._unsplit:
-            self._split()
+        self._split()
         for key, part in list(self._parts.items()):
             self._flush(key, part)
         if self._rolls_by_time:
@@ -244,14 +168,14 @@ class RollingWriter:
             if part.stream is not None and not part.stream.closed:
                 part.stream.close()
         self._parts.clear()
-        self._unsplit.clear()
+        self._unsplit = None
 
     def _roll_by_time(self) -> None:
         """Close what is old or idle before the next rows come."""
         now = self._clock()
         age, idle = self._settings.target_file_seconds, self._settings.idle_file_seconds
         waits = min(limit for limit in (age, idle) if limit is not None)
-        if self._unsplit and now - self._unsplit_since >= waits:
+        if self._unsplit is not None and now - self._unsplit.since >= waits:
             self._split()
         for key, part in list(self._parts.items()):
             why = self._over(part)
@@ -266,7 +190,7 @@ class RollingWriter:
         if ends is None or (before is not None and ends[1] <= before):
             return before
         event.greatest = ends[1]
-        if self._unsplit and event.is_past(self._unsplit_begun, event.greatest):
+        if self._unsplit is not None and event.is_past(self._unsplit.begun, event.greatest):
             self._split()
         self._close_past(event)
         return before
@@ -289,11 +213,13 @@ class RollingWriter:
         return FileEnd.IDLE if idle is not None and now - part.last >= idle else None
 
     def _split(self) -> None:
+        waiting, self._unsplit = self._unsplit, None
+        if waiting is None:
+            return
         assert self._keys is not None
-        table = pa.Table.from_batches(self._unsplit, schema=self._schema)
-        self._unsplit, self._unsplit_rows, self._unsplit_bytes = [], 0, 0
+        table = pa.Table.from_batches(waiting.batches, schema=self._schema)
         for values, rows in split_by_values(table, self._keys(table)):
-            self._add(values, rows.to_batches(), rows.num_rows, rows.nbytes, self._unsplit_since, self._unsplit_event)
+            self._add(values, rows.to_batches(), rows.num_rows, rows.nbytes, waiting.since, waiting.event)
 
     def _add(
         self,

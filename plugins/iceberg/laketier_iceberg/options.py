@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from laketier.kit.file_names import NameSettings
 from laketier.kit.parquet import Compression
-from laketier.kit.rolling import TimeSettings
+from laketier.kit.rolling_settings import TimeSettings
 from laketier.spi import Passthrough, option
 
 

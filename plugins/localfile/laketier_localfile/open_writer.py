@@ -18,12 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.kit.data_file import ClosedFile, OpenedFile, OpenFile
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
 from laketier.kit.looks import is_absent
 from laketier.kit.manifests import Growth, ManifestLog, growth_text
 from laketier.kit.manifests.growth import GROWTH
-from laketier.kit.rolling import ClosedFile, OpenedFile, OpenFile
 from laketier.spi import (
     BucketAssigner,
     ConfigError,

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.kit.data_file import ClosedFile, OpenFile
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_store import store_of
 from laketier.kit.manifests import ManifestLog
-from laketier.kit.rolling import ClosedFile, OpenFile, RollingWriter
+from laketier.kit.rolling import RollingWriter
 from laketier.spi import (
     BucketAssigner,
     ConfigError,

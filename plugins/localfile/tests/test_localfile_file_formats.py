@@ -23,8 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laketier.cli.demo.verify import evaluate
+from laketier.kit.data_file import ClosedFile
 from laketier.kit.manifests import files_at
-from laketier.kit.rolling import ClosedFile
 from laketier.spi import (
     AddColumn,
     ConfigError,

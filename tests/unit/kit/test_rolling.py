@@ -8,7 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.kit.rolling import ClosedFile, RollingSettings, RollingWriter
+from laketier.kit.data_file import ClosedFile
+from laketier.kit.rolling import RollingWriter
+from laketier.kit.rolling_settings import RollingSettings
 from laketier.spi import IncompatibleData
 
 SCHEMA = pa.schema([("id", pa.int64()), ("key", pa.string())])

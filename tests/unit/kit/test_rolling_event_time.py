@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from laketier.kit.event_time import EventTime, check_event_time
 from laketier.kit.file_counts import FILE_COUNTS, FileEnd
-from laketier.kit.rolling import RollingSettings, RollingWriter
+from laketier.kit.rolling import RollingWriter
+from laketier.kit.rolling_settings import RollingSettings
 from laketier.spi import ConfigError
 
 START = datetime(2026, 11, 24, tzinfo=UTC)

@@ -12,8 +12,8 @@ from laketier.codecs.arrow_ipc import ipc_file, ipc_schema
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.inference import Given
 from laketier.kit import conform
+from laketier.kit.data_file import OpenFile
 from laketier.kit.parquet import check_level
-from laketier.kit.rolling import OpenFile
 from laketier.tables.evolution import logical_schema
 from laketier.tables.promotion import as_promoted
 from laketier_localfile.file_formats.interface import Described, Told, Wanted

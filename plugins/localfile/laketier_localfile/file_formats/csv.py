@@ -12,7 +12,7 @@ import pyarrow.types as pt
 
 from laketier.codecs.inference import Given
 from laketier.kit import conform
-from laketier.kit.rolling import OpenFile
+from laketier.kit.data_file import OpenFile
 from laketier.spi import UnsupportedType
 from laketier.tables.inference import SchemaSet
 from laketier.tables.promotion import Spelling

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 import pyarrow as pa
 
 from laketier.codecs.inference import Given
-from laketier.kit.rolling import ClosedFile, GrowingFile, OpenFile
+from laketier.kit.data_file import ClosedFile, GrowingFile, OpenFile
 from laketier.spi import ConfigError
 from laketier.tables.promotion import Spelling
 from laketier_localfile.options import LocalFileOptions

@@ -11,8 +11,8 @@ import pyarrow.types as pt
 from laketier.codecs.inference import Given
 from laketier.codecs.json_values import read_documents
 from laketier.kit import conform
+from laketier.kit.data_file import OpenFile
 from laketier.kit.nested import children
-from laketier.kit.rolling import OpenFile
 from laketier.spi import UnsupportedType
 from laketier.tables.promotion import Spelling
 from laketier_localfile.file_formats.foreign_lines import json_rows, json_schema

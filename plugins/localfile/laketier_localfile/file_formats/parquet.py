@@ -11,9 +11,9 @@ import pyarrow as pa
 from laketier.codecs.inference import Given
 from laketier.codecs.parquet_pages import check_chunks
 from laketier.kit import conform
+from laketier.kit.data_file import ClosedFile, OpenFile
 from laketier.kit.parquet import GrowingParquetFile
 from laketier.kit.parquet_reader import open_parquet, read_batches
-from laketier.kit.rolling import ClosedFile, OpenFile
 from laketier.tables.evolution import logical_schema
 from laketier_localfile.file_formats.interface import Described, FileFormat, Measured, Told, Wanted
 from laketier_localfile.file_formats.plain_types import below

@@ -16,9 +16,9 @@ import pyarrow.types as pt
 
 from laketier.codecs.inference import Given
 from laketier.kit import conform
+from laketier.kit.data_file import OpenFile
 from laketier.kit.library_errors import errors_and_panics, refused_by_the_system
 from laketier.kit.nested import children
-from laketier.kit.rolling import OpenFile
 from laketier.spi import ConfigError, CorruptTable, LaketierError, StorageError, TableError, UnsupportedType
 from laketier.tables.evolution import logical_schema
 from laketier.tables.promotion import as_promoted

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laketier.kit.data_file import ClosedFile
 from laketier.kit.partition import in_utc, partition_text
-from laketier.kit.rolling import ClosedFile
 from laketier.spi import CorruptTable
 from laketier_localfile.file_formats.interface import Described, FileFormat, Measured, Wanted
 from laketier_localfile.parquet import MAX_COLUMNS, MAX_TEXT, Stats, has_bounds
