@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from laketier.maintenance.index_builds import BuildParts, Train
     from laketier.rounds.log_engine import LogEngine
     from laketier.service.logs import JsonLines
+    from laketier.service.metrics import MeasuredStore
+    from laketier.service.state import Worker
+    from laketier.service.tables import ServiceTables
     from laketier.service.worker import TieringWorker
 
 _CLOSING_SECONDS = 5.0
@@ -68,13 +71,10 @@ def serve(
     described = load_service(service)
     require_server()
     lines, say = _logging(log_format)
-    from laketier.service.index_keeper import IndexKeeper
     from laketier.service.metrics import MeasuredStore
-    from laketier.service.open_files import OpenFileKeeper
     from laketier.service.starting import check_opened, checked_sources, checked_tables
     from laketier.service.state import Worker
     from laketier.service.tables import ServiceTables
-    from laketier.service.worker import TieringWorker, WorkerSettings
 
     here = Worker.here()
     lines.worker = here.id
@@ -86,39 +86,50 @@ def serve(
         listening(health, token, "--health") as own,
         nullcontext(checked_sources(described, origin=str(service))) as sources,
         MeasuredStore.open(described.state, service=described.name) as store,
+        closing(ServiceTables(described, store, origin=str(service), sources=sources)) as tables,
+        exported(described, store, here.id),
+        shown(page, own, described, tables, store),
     ):
-        tables = ServiceTables(described, store, origin=str(service), sources=sources)
-        try:
-            with exported(described, store, here.id), shown(page, own, described, tables, store):
-                if page is not None:
-                    say(f"{described.name}: {page.address.url}")
-                if own is not None:
-                    say(f"{described.name}: {own.address.url}healthz")
-                # What listens answers by now: a source may be silent for as long as its time-out.
-                listed = checked_tables(described, sources, origin=str(service), strict=until_idle)
-                tables.discover(listed)
-                opened, unopened = tables.opened()
-                check_opened(unopened, opened, origin=str(service))
-                with _engine(engine, described) as (runner, build, train):
-                    settings = WorkerSettings(
-                        lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle
-                    )
-                    keeper = IndexKeeper(store, tables, here, build, train=train, lease_seconds=described.lease)
-                    open_files = OpenFileKeeper(tables) if engine == "local" else None
-                    worker = TieringWorker(
-                        store, tables, runner, settings, worker=here, keeper=keeper, open_files=open_files
-                    )
+        if page is not None:
+            say(f"{described.name}: {page.address.url}")
+        if own is not None:
+            say(f"{described.name}: {own.address.url}healthz")
+        # What listens answers by now: a source may be silent for as long as its time-out.
+        listed = checked_tables(described, sources, origin=str(service), strict=until_idle)
+        tables.discover(listed)
+        opened, unopened = tables.opened()
+        check_opened(unopened, opened, origin=str(service))
+        with _worker(engine, described, store, tables, here, until_idle=until_idle) as worker:
+            _drain_when_told(worker)
+            say(f"{described.name}: worker {here.id} serves")
+            has_drained = worker.run()
+            _tell_end(worker, has_drained, described, say)
 
-                    def drain(_number: int, _frame: FrameType | None) -> None:
-                        worker.stop()
 
-                    for number in (signal.SIGTERM, signal.SIGINT):
-                        signal.signal(number, drain)
-                    say(f"{described.name}: worker {here.id} serves")
-                    has_drained = worker.run()
-                    _tell_end(worker, has_drained, described, say)
-        finally:
-            tables.close()
+@contextmanager
+def _worker(
+    engine: str, described: Service, store: MeasuredStore, tables: ServiceTables, here: Worker, *, until_idle: bool
+) -> Iterator[TieringWorker]:
+    """A worker, with the engine that it runs its tasks on."""
+    from laketier.service.index_keeper import IndexKeeper
+    from laketier.service.open_files import OpenFileKeeper
+    from laketier.service.worker import TieringWorker, WorkerSettings
+
+    with _engine(engine, described) as (runner, build, train):
+        settings = WorkerSettings(lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle)
+        keeper = IndexKeeper(store, tables, here, build, train=train, lease_seconds=described.lease)
+        open_files = OpenFileKeeper(tables) if engine == "local" else None
+        yield TieringWorker(store, tables, runner, settings, worker=here, keeper=keeper, open_files=open_files)
+
+
+def _drain_when_told(worker: TieringWorker) -> None:
+    """Let SIGTERM and Ctrl-C end the worker after the rounds under way."""
+
+    def drain(_number: int, _frame: FrameType | None) -> None:
+        worker.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, drain)
 
 
 def _tell_end(worker: TieringWorker, has_drained: bool, described: Service, say: Callable[[str], None]) -> None:

@@ -181,23 +181,24 @@ def _refuse_odd(schema: pa.Schema, file: str) -> None:
         for each in fields:
             columns += 1
             here = f"{path}{each.name}"
-            why = None
             if depth > SCHEMA_DEPTH:
-                here, why = schema.field(0).name if not path else path.split(".")[0], "is nested too deeply"
-            elif each.name in names:
-                why = "is there twice"
-            elif not each.name and depth == 1:
-                why = "has no name"
-            elif columns > SCHEMA_COLUMNS:
-                why = f"is one of more than {SCHEMA_COLUMNS:,}"
-            if why is not None:
-                raise IncompatibleData(
-                    f"column {shown(here, 200)!r} {why}", where=file, fix="Leave the file out, or write it again."
-                )
+                raise _odd(schema.field(0).name if not path else path.split(".")[0], "is nested too deeply", file)
+            if each.name in names:
+                raise _odd(here, "is there twice", file)
+            if not each.name and depth == 1:
+                raise _odd(here, "has no name", file)
+            if columns > SCHEMA_COLUMNS:
+                raise _odd(here, f"is one of more than {SCHEMA_COLUMNS:,}", file)
             names.add(each.name)
             inner = [each.type.field(at) for at in range(each.type.num_fields)] if pt.is_nested(each.type) else []
             if inner:
                 pending.append((f"{here}." if depth <= 3 else path, inner, depth + 1))
+
+
+def _odd(column: str, why: str, file: str) -> IncompatibleData:
+    return IncompatibleData(
+        f"column {shown(column, 200)!r} {why}", where=file, fix="Leave the file out, or write it again."
+    )
 
 
 def _refuse_folded(result: Mapping[str, pa.Field], found: list[tuple[str, pa.Schema]]) -> None:

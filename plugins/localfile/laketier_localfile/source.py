@@ -118,35 +118,15 @@ class LocalFileSource(ManifestSource):
         asked = pa.schema([field for field in written if field.name in set(schema.names)])
         outside = {name: text for name, text in split.partition if name in schema.names and name not in written.names}
         wanted = Wanted(without(schema, tuple(outside)), asked, split.rows or 0)
-        is_foreign = attempt_of(published.path) is None
         stretch = Stretch(published.start, published.end, published.head) if published.end else None
         with self._opened(published, chosen) as file:
-            try:
-                checked = file if stretch is None else stretch.bytes_of(file)
-                is_it = chosen.check(checked, published.bytes, published.digest)
-            except CorruptTable as error:
-                raise CorruptTable("a data file is damaged", where=where, why=error.what) from error
-            if not is_it:
-                raise CorruptTable(
-                    "a data file is not the one that was published",
-                    where=where,
-                    why="something wrote another file in its place",
-                    fix="Restore it from a backup.",
-                )
+            _check(file if stretch is None else stretch.bytes_of(file), published, chosen, where=where)
             with naming_damage(where):
                 if published.fitted:
                     yield from fitted_batches(file, published.path, published.bytes, chosen, split, schema)
-                elif wanted.written.names:
-                    if stretch is None:
-                        batches = chosen.read(file, published.path, wanted)
-                    else:
-                        batches = chosen.read_open(stretch.rows_of(file), published.path, wanted)
-                    for batch in batches:
-                        if is_foreign:
-                            batch.validate(full=True)  # text that is no UTF-8 is Arrow's all the same
-                        yield with_constants(batch, outside, schema) if outside else batch
-                else:
-                    yield with_constants(_without_columns(wanted.rows, wanted.schema), outside, schema)
+                    return
+                for batch in _batches(file, published.path, chosen, stretch, wanted):
+                    yield with_constants(batch, outside, schema) if outside else batch
 
     def _opened(self, published: PublishedFile, chosen: FileFormat) -> pa.NativeFile:
         """The data file, wherever it is. A file that is digested from end to end is fetched as a whole."""
@@ -220,6 +200,39 @@ def _opened(location: Path, name: str) -> pa.NativeFile | None:
         except FileNotFoundError:
             continue  # it moved on, which it does twice at most
     return None
+
+
+def _check(file: pa.NativeFile, published: PublishedFile, chosen: FileFormat, *, where: str) -> None:
+    """Refuse bytes that are not those that were published. Raises `CorruptTable`."""
+    try:
+        is_it = chosen.check(file, published.bytes, published.digest)
+    except CorruptTable as error:
+        raise CorruptTable("a data file is damaged", where=where, why=error.what) from error
+    if not is_it:
+        raise CorruptTable(
+            "a data file is not the one that was published",
+            where=where,
+            why="something wrote another file in its place",
+            fix="Restore it from a backup.",
+        )
+
+
+def _batches(
+    file: pa.NativeFile, path: str, chosen: FileFormat, stretch: Stretch | None, wanted: Wanted
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, without the values that its partition alone has."""
+    if not wanted.written.names:
+        yield _without_columns(wanted.rows, wanted.schema)
+        return
+    if stretch is None:
+        batches = chosen.read(file, path, wanted)
+    else:
+        batches = chosen.read_open(stretch.rows_of(file), path, wanted)
+    is_foreign = attempt_of(path) is None
+    for batch in batches:
+        if is_foreign:
+            batch.validate(full=True)  # text that is no UTF-8 is Arrow's all the same
+        yield batch
 
 
 def _without_columns(rows: int, schema: pa.Schema) -> pa.RecordBatch:
