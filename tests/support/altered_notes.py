@@ -134,8 +134,17 @@ class TakesACutFileForItsEnd(NotesLog):
                 raise
 
 
+class _LooksForNothing(NotesLog):
+    """Gives the lines that it finds, and asks neither whether some are missing nor whether they have expired."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        for line in self.lines(split.bucket):
+            if split.start <= line["o"] < split.end and not line.get("gap"):
+                yield BadRecord(bucket=split.bucket, offset=line["o"], error="", value=line["v"].encode())
+
+
 @wrong("test_failures.py::test_a_read_of_a_file_that_fails_costs_no_row", "EIO from look")
-class TakesAnErrorForTheEnd(NotesLog):
+class TakesAnErrorForTheEnd(_LooksForNothing):
     def lines(self, bucket: str) -> Iterator[dict[str, Any]]:
         try:
             yield from super().lines(bucket)
@@ -143,18 +152,10 @@ class TakesAnErrorForTheEnd(NotesLog):
             if "Input/output" not in str(error):
                 raise
 
-    def records(self, split: LogSplit) -> Iterator[BadRecord]:
-        for line in self.lines(split.bucket):
-            if split.start <= line["o"] < split.end and not line.get("gap"):
-                yield BadRecord(bucket=split.bucket, offset=line["o"], error="", value=line["v"].encode())
-
 
 @wrong("test_failures.py::test_a_file_that_ends_early_costs_no_row", "nothing came from look")
-class ReadsWhatIsThere(NotesLog):
-    def records(self, split: LogSplit) -> Iterator[BadRecord]:
-        for line in self.lines(split.bucket):
-            if split.start <= line["o"] < split.end and not line.get("gap"):
-                yield BadRecord(bucket=split.bucket, offset=line["o"], error="", value=line["v"].encode())
+class ReadsWhatIsThere(_LooksForNothing):
+    """A file that ends early has no more."""
 
 
 @wrong("test_offsets.py::test_offsets_that_no_reader_sees_are_passed_over", "what came after offsets without records")
@@ -342,11 +343,8 @@ class TellsTooLittleGone(NotesLog):
 
 
 @wrong("test_expired.py::test_a_split_whose_records_expired_is_refused", "without OffsetsExpired")
-class LooksForWhatExpiredInThePlanAlone(NotesLog):
-    def records(self, split: LogSplit) -> Iterator[BadRecord]:
-        for line in self.lines(split.bucket):
-            if split.start <= line["o"] < split.end and not line.get("gap"):
-                yield BadRecord(bucket=split.bucket, offset=line["o"], error="", value=line["v"].encode())
+class LooksForWhatExpiredInThePlanAlone(_LooksForNothing):
+    """What expires between the plan and the read is passed over."""
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
