@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from laketier.spi import (
     FeatureNotSupported,
     IncompatibleTable,
     Leaf,
+    Not,
     Op,
     Predicate,
     ScanRequest,
@@ -233,6 +235,9 @@ def _predicates(rows: pa.Table, field: pa.Field) -> list[Predicate]:
     ordered = values.take(pc.sort_indices(values)).to_pylist()
     low, middle, high = ordered[0], ordered[len(ordered) // 2], ordered[-1]
     known += [Leaf(name, Op.EQ, low), Leaf(name, Op.IN, (middle, high))]
+    if pt.is_floating(field.type):  # bounds of many writers leave NaN out, of which this is true, and others have it
+        finite = [value for value in ordered if math.isfinite(value)]
+        known.append(Not(Leaf(name, Op.LT, max(finite, default=0.0) + 1.0)))
     return [*known, Leaf(name, Op.NE, low), Leaf(name, Op.LT, middle), Leaf(name, Op.GE, middle)]
 
 

@@ -16,6 +16,7 @@ from laketier.spi import (
     AddColumn,
     ConfigError,
     Feature,
+    IncompatibleTable,
     OffsetsExpired,
     SnapshotNotFound,
     WidenColumn,
@@ -258,6 +259,25 @@ def test_a_table_that_keeps_no_feed_is_refused(table: Table, harness: Harness) -
     with refused(ConfigError, "the feed is opened of a table that keeps none") as caught:
         _ = table.feed
     assert caught.value.fix, "the refusal of a feed says what to do"
+
+
+def test_versions_from_before_a_feed_are_refused(table: Table, harness: Harness) -> None:
+    """A user has the feed kept from now on. What the commits before did to rows it does not tell, and says so: also
+    to who has just read what came since."""
+    if harness.keep_feed is None:
+        assert table.feed is not None, "each table keeps one"
+        return
+    before = table.latest
+    table.append(0)
+    _keep_feed(table, harness)
+    since = table.latest
+    table.append(1)
+    told = "a range of a feed is planned that begins before the feed was kept"
+    for _ in range(2):
+        for end in (before + 1, since, table.latest):
+            with refused((IncompatibleTable, OffsetsExpired), told):
+                table.feed.plan(before, end)
+        expect(sorted(_changes(table, since, table.latest)["id"].to_pylist()), ids_of(1), "rows that a feed tells of")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

@@ -23,6 +23,7 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     LaketierError,
+    PartitionField,
     StorageError,
     WriteMode,
     host_time,
@@ -137,6 +138,27 @@ def test_what_is_a_users_stays(table: Table, unproven: Callable[[str, str], None
     expect(claimed, {}, "copies of a staged file that are listed as staged by an attempt, which staged none of them")
     collect(table)
     expect([name for name in theirs if not (folder / name).is_file()], [], "files of a user that a collection deleted")
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_what_a_user_moved_is_of_no_attempt(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """A staged file, put into a folder of his own that is as deep as where it was: no attempt staged it there."""
+    table = lake.create(partition_by=(PartitionField("name"),))
+    table.append(0)
+    list_orphans(lake.storage, table.info, grace=NONE)  # a format without it refuses here
+    folder = local_folder(table.info.location)
+    staged = [Path(file.path) for file in table.staged(ids_of(1)).files]
+    if folder is None or not all((folder / path).is_file() for path in staged):
+        unproven("staged files that a user moved", "they are in no local folder of the table")
+        return
+    moved = [str(Path("somebody's folder", *path.parts[1:-1], path.name)) for path in staged]
+    for path, to in zip(staged, moved, strict=True):
+        (folder / to).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).rename(folder / to)
+        os.utime(folder / to, (LONG_AGO, LONG_AGO))
+    listed = {file.path: file.attempt for file in list_orphans(lake.storage, table.info, grace=NONE).orphans}
+    claimed = {path: listed[path] for path in moved if listed.get(path) is not None}
+    expect(claimed, {}, "files in a folder of a user that are listed as staged by an attempt, which staged none there")
 
 
 @pytest.mark.parametrize("has_rows", [True, False], ids=["with rows", "made a moment ago"])

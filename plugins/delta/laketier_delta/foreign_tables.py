@@ -165,6 +165,23 @@ def _without_statistics(warehouse: Warehouse, path: TablePath) -> ForeignTable:
     return _told(made, _PLAIN.slice(0, 2), delete="id = 5")
 
 
+def _with_nan(warehouse: Warehouse, path: TablePath) -> ForeignTable:
+    """delta-rs leaves NaN out of the bounds. For Spark it is the greatest number, and so a bound."""
+    made = _at(warehouse, path)
+    rows = _PLAIN.slice(0, 2).select(["id", "value"])
+    made.append(rows)
+    made.append(rows)
+
+    def bounded(action: Action) -> None:
+        if "add" in action:
+            told = json.loads(action["add"]["stats"])
+            told["maxValues"]["value"] = "NaN"
+            action["add"]["stats"] = json.dumps(told)
+
+    made.edit(1, bounded)
+    return _told(made, rows, delete="id = 2")
+
+
 def _behind_a_checkpoint(warehouse: Warehouse, path: TablePath) -> ForeignTable:
     """As Spark leaves large ones: each part has some of the actions."""
     made = _at(warehouse, path)
@@ -280,6 +297,7 @@ TABLES: Mapping[str, Callable[[Warehouse, TablePath], ForeignTable]] = {
     "in partitions by instants, flags and decimals": _by_instants,
     "of many types": _of_many_types,
     "without statistics": _without_statistics,
+    "with NaN that is in some bounds, and in others not": _with_nan,
     "behind a checkpoint of two parts": _behind_a_checkpoint,
     "with a change data feed": _with_a_feed,
     "without rows": _empty,
