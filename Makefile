@@ -214,6 +214,10 @@ test-strangers: python $(READY) ## a wheel in an empty environment: the suite be
 test-matrix: python $(READY) ## each distribution with the oldest and the newest libraries it allows: ARGS="delta --end oldest"
 	$(BIN)/python scripts/matrix.py $(ARGS)
 
+.PHONY: test-upgrade
+test-upgrade: python $(READY) ## a service from a former commit to this checkout and back, and both at once: ARGS=<commit>
+	$(BIN)/python -W ignore -m laketier_verification.upgrade $(ARGS)
+
 .PHONY: test-guards
 test-guards: java $(READY) ## take each guard of exactly-once away in turn, and see a test fail
 	$(BIN)/python -m laketier_verification.guards $(ARGS)

@@ -6,9 +6,10 @@ stored are bad records. Nothing is tried as long as nothing is refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -30,6 +31,7 @@ from laketier.spi import (
     LogSplit,
     OnBadRecord,
     OpenFilesSlot,
+    SerializationError,
     TableLog,
     UnstorableRows,
     WriteMode,
@@ -40,6 +42,9 @@ from laketier.spi import (
 )
 from laketier.tiering import write_task
 from laketier.tiering.unstorable import Trial
+
+_VERSION: str = sys.modules[__name__.partition(".")[0]].__version__
+"""Of this laketier. Its own module, imported by name, is above all rooms."""
 
 
 class OnBadRecordPolicy(Enum):
@@ -86,6 +91,35 @@ class LogTask:
         """As it is handed to an engine, now. Driver. Clocks of executors that differ from the driver's move the moment,
         and nothing else."""
         return self if self.within is None else replace(self, not_after=host_time() + round(self.within * 1000))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_driver, (_VERSION, _names()), (vars(self).copy(),)
+
+    def __setstate__(self, state: tuple[dict[str, Any]] | dict[str, Any]) -> None:
+        # pickle's own way, without `__reduce__`: what such a task lacks would be taken for its default.
+        if isinstance(state, dict):
+            raise _of_another("an older laketier")
+        vars(self).update(state[0])
+
+
+def _of_driver(version: str, names: tuple[str, ...]) -> LogTask:
+    """An empty task, into which pickle then puts the state. What a driver of another version sent is not read."""
+    if version != _VERSION or names != _names():
+        raise _of_another(f"laketier {version}")
+    return object.__new__(LogTask)
+
+
+def _of_another(driver: str) -> SerializationError:
+    """An executor of another version would leave out what it does not know, such as which dead letters are there."""
+    return SerializationError(
+        f"a task of {driver} came to an executor with laketier {_VERSION}",
+        why="their tasks differ, so rows or dead letters could be lost or doubled",
+        fix="Install the same laketier and plugins on the driver and on all executors. Nothing was written.",
+    )
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(each.name for each in fields(LogTask))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +24,7 @@ from laketier.spi import (
     LakeWriter,
     LogOffsets,
     LogSplit,
+    SerializationError,
     StorageError,
     WriteMode,
     WriteResult,
@@ -302,3 +305,38 @@ def test_an_error_without_words_is_an_answer_of_its_task() -> None:
     answer = run_log_task(_task(Failing.of()))
     assert isinstance(answer.error, StorageError)
     assert "Speechless, whose text can't be made: RuntimeError" in str(answer.error)
+
+
+class _Sent:
+    """What a task carries."""
+
+
+def _sent() -> LogTask:
+    carried: Any = _Sent()
+    return LogTask("t", carried, (LogSplit(bucket="0", start=0, end=3),), carried)
+
+
+def test_a_task_travels_to_an_executor_of_the_same_version() -> None:
+    task = replace(_sent(), dead_letters_known=frozenset({b"1"}), index=4)
+    came = pickle.loads(pickle.dumps(task))  # noqa: S301
+    assert type(came) is LogTask
+    assert replace(came, log=task.log, factory=task.factory) == task
+
+
+@pytest.mark.parametrize("change", ["version", "fields"])
+def test_a_task_of_another_version_is_refused_before_it_is_read(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor left out what it did not know. Then letters that were there were written again, or not at all."""
+    sent = pickle.dumps(_sent())
+    if change == "version":
+        monkeypatch.setattr("laketier.rounds.log_task._VERSION", "0.0.9")
+    else:
+        monkeypatch.setattr("laketier.rounds.log_task._names", lambda: ("table", "log"))
+    monkeypatch.delattr(sys.modules[__name__], "_Sent")  # as executors lack what is newer
+    with pytest.raises(SerializationError, match=r"a task of laketier .* came to an executor .*Install the same"):
+        pickle.loads(sent)  # noqa: S301
+
+
+def test_a_task_of_a_driver_that_did_not_tell_its_version_is_refused() -> None:
+    """Such a driver's pickle makes an empty task, and hands it the fields that it had."""
+    with pytest.raises(SerializationError, match="a task of an older laketier came to an executor"):
+        object.__new__(LogTask).__setstate__(vars(_sent()).copy())
