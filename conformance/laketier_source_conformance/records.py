@@ -11,6 +11,7 @@ from laketier_source_conformance.reads import Read, read_range, whole
 from laketier_source_conformance.system import Table, text_of
 
 NOT_STORABLE = "the lake can't store this row"
+OF_BEFORE = "why it was no row some time ago"
 
 
 def storable(table: Table, splits: list[LogSplit], refused_rows: set[str]) -> Read:

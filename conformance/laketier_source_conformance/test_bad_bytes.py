@@ -44,7 +44,10 @@ def test_bytes_of_all_kinds_are_told_as_they_were(table: Table) -> None:
         ("are not told with their bytes", Counter(values) - Counter(told)),
         ("are told, and were never appended", Counter(told) - Counter(values)),
     ):
-        assert not some, f"records of bytes that are no row: {len(some)} of {len(values)} {doing}, {_begins(some)}"
+        assert not some, (
+            f"records of bytes that are no row: {len(some)} of {len(values)} {doing}, {_begins(some)}. What the "
+            "system can't hold, or its format takes for another record, `append_bytes` of the harness leaves out"
+        )
     again: list[BadRecord] = []
     try:
         rows = Read(list(table.log().decode(found.bad, on_bad_record=again.append))).rows

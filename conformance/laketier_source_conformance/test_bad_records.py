@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from laketier.spi import BadRecord, FeatureNotSupported, IncompatibleData, Laket
 from laketier_conformance.expect import expect, refused
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.reads import Read, begun_at, between, carried, read_range, since, whole
-from laketier_source_conformance.records import NOT_STORABLE, dated, identity, records_of_all, storable
+from laketier_source_conformance.records import NOT_STORABLE, OF_BEFORE, dated, identity, records_of_all, storable
 from laketier_source_conformance.system import Table, text_of
 
 DECODE, STORABLE = "the replay of dead letters", "telling the records of rows"
@@ -131,11 +132,13 @@ def test_a_record_that_still_is_none_is_told_again(table: Table) -> None:
     table.ask("append_bad")
     table.ask("append_bad")
     log = table.log()
-    bad = read_range(log).bad
+    bad = [replace(each, error=OF_BEFORE) for each in read_range(log).bad]
     again: list[BadRecord] = []
     rows = Read(list(log.decode(bad, on_bad_record=again.append))).rows
     expect(rows, [], "bad records are decoded again, and nothing was mended")
     expect(sorted(map(dated, again)), sorted(map(dated, bad)), "the bad records that `decode` tells, with their times")
+    as_before = [each.offset for each in again if each.value is not None and each.error == OF_BEFORE]
+    expect(as_before, [], "the bad records that `decode` tells with the error of before, and not their present one")
     with_value = [each for each in bad if each.value is not None]
     if with_value:
         with refused(IncompatibleData, "bad records are decoded, and nobody takes those that still are none"):

@@ -9,11 +9,12 @@ from contextlib import suppress
 import pytest
 
 from laketier.rounds.checked_log import CheckedLog
-from laketier.spi import LaketierError, LogOffsets, LogSplit, OffsetsExpired, TableLog, stamps_differ
+from laketier.spi import LaketierError, LogOffsets, LogRange, LogSplit, OffsetsExpired, TableLog, stamps_differ
 from laketier_conformance.expect import expect, goes_well
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.harness import Row
 from laketier_source_conformance.reads import (
+    between,
     carried,
     is_served_from_a_snapshot,
     latest,
@@ -187,20 +188,35 @@ def test_changes_come_in_their_order_and_after_their_snapshot(table: Table) -> N
     before = log.bounds()
     splits, kept = list(log.plan(whole(before))), list(table.rows)
     changes = [dict(row) for row in table.ask("change_rows")]
-    more = table.append(1)
-    found = read_range(log, since(latest(before), log.bounds())).rows
-    expect(
-        _by_key(found, key), _by_key([*changes, *more], key), "of each key, the changes that came after a reader began"
-    )
+    came = [*changes, *table.append(1)]
+    wanted, doing = since(latest(before), log.bounds()), "the changes that came after a reader began"
+    found = read_range(log, wanted).rows
+    if key:
+        expect(_by_key(found, key), _by_key(came, key), f"of each key, {doing}")
+    else:
+        table.expect_rows(found, doing, came)
+        _expect_order(log, wanted, came)
     with suppress(OffsetsExpired):  # of a snapshot that was taken away
         found = read_splits(carried(log), splits).rows
         table.expect_rows(found, "a range is read that was planned before rows were changed", kept)
-    if any(is_served_from_a_snapshot(each) for each in before.values()):
-        last = {key_of: texts[-1] for key_of, texts in _by_key([*kept, *changes, *more], key).items()}
+    if key and any(is_served_from_a_snapshot(each) for each in before.values()):
+        last = {key_of: texts[-1] for key_of, texts in _by_key([*kept, *came], key).items()}
         gone = [row for row in changes if str(row[kind]) == "-D"]
         left = sorted(each for each in last if each not in _by_key(gone, key))
         expect(
             sorted(_by_key(read_range(table.log()).rows, key)), left, "the keys of a snapshot after rows were changed"
+        )
+
+
+def _expect_order(log: CheckedLog, wanted: LogRange, came: Sequence[Row]) -> None:
+    """Without a key nothing tells the order of changes but the offsets of a bucket; those of others have no part in
+    it."""
+    for bucket, (start, end) in wanted.by_bucket.items():
+        found = list(map(text_of, read_range(log, between({bucket: start}, {bucket: end})).rows))
+        left = iter(map(text_of, came))
+        assert all(each in left for each in found), (
+            f"the changes of bucket {bucket!r} of a table without a key come in their order: expected some of "
+            f"{list(map(text_of, came))}, found {found}"
         )
 
 

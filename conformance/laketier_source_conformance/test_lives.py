@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import gc
-import locale
-import logging
 import os
 import pickle
-import signal
-import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +18,7 @@ from laketier.rounds.checked_log import CheckedLog
 from laketier.spi import TableLog
 from laketier_conformance.expect import NotShown, expect, goes_well
 from laketier_source_conformance.children import Processes
+from laketier_source_conformance.own_process import kept_process, of_the_process, put_variables
 from laketier_source_conformance.reads import Read, by_turns, carried, read_range, read_splits, whole
 from laketier_source_conformance.system import Table
 
@@ -228,40 +224,19 @@ def test_a_source_leaves_its_process_as_it_was(table: Table) -> None:
     """Other sources, formats and the user's own code are in it."""
     table.append(5)
     found = {}
-    with _kept_process():
-        before = _process()
+    with kept_process(), put_variables() as put:
+        before = of_the_process()
         log = table.log()
         read_range(log)
         log.close()
-        found = _process()
+        found = of_the_process()
     changed = {what: (before[what], found[what]) for what in before if found[what] != before[what]}
     expect(changed, {}, "what is of the whole process and a source changed, by opening, reading and closing a log")
-
-
-def _process() -> dict[str, object]:
-    root = logging.getLogger()
-    return {
-        "the working folder": os.getcwd(),
-        "the time limit of new sockets": socket.getdefaulttimeout(),
-        "the root logger": (root.level, list(map(repr, root.handlers))),
-        "handlers of signals": [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)],
-        "the locale": locale.setlocale(locale.LC_ALL),
-    }
-
-
-@contextmanager
-def _kept_process() -> Iterator[None]:
-    """As a process has it at first: a test before may have changed it. Other tests find what there was."""
-    folder, limit, root = os.getcwd(), socket.getdefaulttimeout(), logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
-    socket.setdefaulttimeout(None)
-    try:
-        yield
-    finally:
-        os.chdir(folder)
-        socket.setdefaulttimeout(limit)
-        root.handlers[:] = handlers
-        root.setLevel(level)
+    expect(
+        sorted(put),
+        [],
+        "variables of its process that a source set, and that stores, proxies or clocks of others go by",
+    )
 
 
 def _in_a_thread(do: Callable[[], object]) -> None:

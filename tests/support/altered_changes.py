@@ -20,6 +20,7 @@ __all__ = ["RIGHT", "WRONG", "plugin_of"]
 
 _CHANGES = "test_histories.py::test_changes_come_in_their_order_and_after_their_snapshot"
 _KEYED = "altered_changes:KeyedHarness"
+_KEYLESS = "altered_changes:KeylessHarness"
 _CUT = "test_failures.py::test_a_file_that_is_cut_in_the_midst_of_a_read_costs_no_row"
 
 
@@ -161,6 +162,32 @@ class _Changes(Keyed):
     """From its first change on."""
 
 
+class _Keyless(NotesSource):
+    """Changes of a table without a key, as they come into each of its buckets."""
+
+    def open(self, name: str, options: Any) -> TableLog:
+        log = super().open(name, options)
+        assert isinstance(log, NotesLog)
+        return replace(log, described=replace(log.described, change_column="kind"))
+
+
+class KeylessHarness(KeyedHarness):
+    """In two buckets, by turns."""
+
+    def make_table(self, name: str) -> None:
+        super().make_table(name)
+        self.add_bucket(name)
+
+
+class _MayBeAway(NotesLog):
+    """Its system does not tell a table that was dropped from one that is away."""
+
+    def identify(self) -> str | None:
+        return str(self.meta()["id"])
+
+
+RIGHT["may_be_away"] = Right(_MayBeAway, "NotesHarness", ("test_tables.py::test_a_table_that_is_dropped_is_told",))
+RIGHT["changes_without_a_key"] = Right(_Keyless, _KEYLESS, (_CHANGES,))
 RIGHT["snapshot_and_changes"] = Right(_SnapshotAndChanges, _KEYED, (_CHANGES,))
 RIGHT["changes_from_the_first"] = Right(_Changes, _KEYED, (_CHANGES,))
 
@@ -194,6 +221,17 @@ class _BeforeAfterwards(NotesLog):
 )
 class TellsLastWhatWasThereBefore(Keyed):
     """An update is two changes of one moment. The last one of a key counts, and the row is deleted then."""
+
+    log_type: ClassVar[type[NotesLog]] = _BeforeAfterwards
+
+
+@wrong(
+    "test_histories.py::test_changes_come_in_their_order_and_after_their_snapshot",
+    "of a table without a key come in their order",
+    harness=_KEYLESS,
+)
+class TellsLastWhatWasThereBeforeWithoutAKey(_Keyless):
+    """And nothing else tells which change was the last one."""
 
     log_type: ClassVar[type[NotesLog]] = _BeforeAfterwards
 

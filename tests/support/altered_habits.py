@@ -244,6 +244,24 @@ class SetsUpAllLogs(NotesLog):
         return super().row(value)
 
 
+@wrong("test_lives.py::test_a_source_leaves_its_process_as_it_was", "the mode of new files")
+class KeepsItsFilesToItself(NotesLog):
+    """And those of the lake with them, which nobody else can read then."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        os.umask(0o077)
+        return super().records(split)
+
+
+@wrong("test_lives.py::test_a_source_leaves_its_process_as_it_was", "AWS_ACCESS_KEY_ID")
+class PutsItsKeyIntoTheEnvironment(NotesLog):
+    """Where its client looks for it, and the store of the lake does."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        os.environ["AWS_ACCESS_KEY_ID"] = "its own"
+        return super().records(split)
+
+
 # -- tables that are gone, and records of which a part is --------------------------------------------------------------
 
 
@@ -282,6 +300,19 @@ class DecodesWithoutTimes(NotesLog):
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
         return super().decode(records, on_bad_record=lambda record: on_bad_record(replace(record, at=None)))
+
+
+@wrong("test_bad_records.py::test_a_record_that_still_is_none_is_told_again", "with the error of before")
+class DecodesWithTheErrorOfBefore(NotesLog):
+    """Whoever mends the schema step by step reads a reason that was mended long ago."""
+
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        of = {(each.bucket, each.offset, each.value): each for each in records}
+        return super().decode(
+            records, on_bad_record=lambda each: on_bad_record(of[each.bucket, each.offset, each.value])
+        )
 
 
 @wrong("test_offsets.py::test_each_append_is_a_range_of_its_own", "as if they were of a snapshot")

@@ -84,7 +84,9 @@ class CheckedLog(TableLog):
                 raise self._broken(f"`bounds` has {each!r} for bucket {bucket!r}, which is no BucketBounds")
             known = (each.earliest, each.latest, *(at for at in (each.initial, each.latest_at) if at is not None))
             if any(type(number) is not int or number >= _MOST for number in known):
-                raise self._broken(f"`bounds` has {each!r} for bucket {bucket!r}", "offsets and times are int")
+                raise self._broken(
+                    f"`bounds` has {each!r} for bucket {bucket!r}", "offsets and times are int, below 2**63"
+                )
             if not 0 <= each.earliest <= each.latest or not 0 <= (each.initial or 0) <= each.latest:
                 raise self._broken(
                     f"`bounds` has {each!r} for bucket {bucket!r}",

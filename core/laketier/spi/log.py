@@ -205,7 +205,7 @@ class TableLog(ABC):
 
         Raises:
             TableNotFound: The table is gone.
-            StorageError: The source does not answer.
+            StorageError: The source does not answer, or does not tell whether the table is gone. It is asked again.
         """
         return None
 

@@ -89,7 +89,7 @@ class LogRange:
 
 @dataclass(frozen=True)
 class BucketBounds:
-    """The offsets that a bucket holds.
+    """The offsets that a bucket holds. Integers from 0 to below 2**63.
 
     Attributes:
         earliest: The first offset.
