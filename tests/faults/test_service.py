@@ -12,7 +12,7 @@ import pytest
 from depth import deep_where
 from laketier.service import failpoints
 from laketier_verification.faults.service_lab import Lab
-from laketier_verification.faults.service_scenarios import server_restarted
+from laketier_verification.faults.service_scenarios import last_commits_lost, server_restarted
 from laketier_verification.postgresql import running_postgresql
 
 POINTS = {
@@ -88,6 +88,18 @@ def test_a_state_server_that_restarts_in_mid_round_costs_no_rows(make: MakeLab) 
     with running_postgresql() as server:
         lab = make("delta", server=server)
         verdict = server_restarted(lab)
+        lab.close()
+    assert verdict.clean, verdict
+    assert verdict.rows > 0
+
+
+@pytest.mark.slow
+@pytest.mark.deep
+def test_a_state_server_that_forgets_its_last_commits_costs_no_rows(make: MakeLab) -> None:
+    """A failover to a replica that was behind."""
+    with running_postgresql() as server:
+        lab = make("localfile", server=server)
+        verdict = last_commits_lost(lab)
         lab.close()
     assert verdict.clean, verdict
     assert verdict.rows > 0

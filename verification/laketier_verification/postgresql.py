@@ -41,6 +41,7 @@ class PostgreSQL:
         self._bin = bin
         self._folder = folder
         self._data = folder / "data"
+        self._kept = folder / "kept"
         self._databases = 0
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -63,6 +64,20 @@ class PostgreSQL:
         """At once, as a crash would: connections break, and the next start recovers."""
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
 
+    def keep(self) -> None:
+        """What a replica has that is told late, or a backup: the data as it is now. The server is away meanwhile."""
+        self.stop()
+        shutil.rmtree(self._kept, ignore_errors=True)
+        self._copy(self._data, self._kept)
+        self.start()
+
+    def lose_last_commits(self) -> None:
+        """A failover to what was kept last: all later commits are gone, though they were answered."""
+        self.stop()
+        shutil.rmtree(self._data)
+        self._copy(self._kept, self._data)
+        self.start()
+
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://{self.user}:{self.password}@127.0.0.1:{self.port}/{database}"
 
@@ -73,6 +88,10 @@ class PostgreSQL:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
+
+    def _copy(self, source: Path, target: Path) -> None:
+        """With owners and modes, which the server asks for."""
+        subprocess.run(["cp", "-a", str(source), str(target)], check=True)
 
     def _run(self, command: str, *arguments: str) -> None:
         # initdb and the server refuse root.

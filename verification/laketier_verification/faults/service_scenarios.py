@@ -171,6 +171,27 @@ def server_restarted(lab: Lab) -> Verdict:
     return lab.judge()
 
 
+def last_commits_lost(lab: Lab) -> Verdict:
+    """The state's server fails over, twice, and forgets rounds, leases and fences of the last seconds. The workers work
+    on."""
+    assert lab.server is not None
+    lab.produce()
+    lab.start()
+    lab.start()
+    lab.until_tiered()
+    for _ in range(2):
+        lab.server.keep()
+        lab.until_tiered()
+        lab.server.lose_last_commits()
+        lab.until_tiered()
+    told = "\n".join(worker.text for worker in lab.workers)
+    lab.drain()
+    verdict = lab.judge()
+    if "continues with fence" not in told:
+        verdict.wrong.append("no fence was raised")
+    return verdict
+
+
 def broker_restarted(lab: Lab) -> Verdict:
     """The broker is killed while rounds are planned and not yet read, and again while they are staged."""
     assert isinstance(lab, TopicsLab)
@@ -285,6 +306,7 @@ SCENARIOS: Sequence[Scenario] = (
     _recreated(failpoints.STAGED),
     Scenario("state database lost", _state_lost),
     Scenario("state server restarted in mid-round", server_restarted, server=True),
+    Scenario("state server forgets its last commits", last_commits_lost, server=True),
     Scenario("broker restarted in mid-round", broker_restarted, {"tables": 3}, broker=True),
     Scenario("snapshots expired by others", _expired),
     Scenario("poisoned, broken and hanging tables", _troubled),
