@@ -222,6 +222,12 @@ RULES = (
         ("test_confinement.py",),
     ),
     Rule(
+        "open-files",
+        "A file that stays open from one epoch to the next has each row once, whoever goes on with it or finishes it.",
+        "docs/authors/depth.md#files-that-stay-open-across-epochs",
+        ("test_open_files.py",),
+    ),
+    Rule(
         "overwrite",
         "An overwrite replaces all rows in one atomic step, and keeps the watermarks of others.",
         COMMITTER,

@@ -73,8 +73,8 @@ OF_RENAMES = (
     "test_changes.py::test_rows_from_before_a_column_was_renamed_and_widened",
 )
 """Neither it nor local files have columns whose names change: Iceberg, Delta and Lance show that these are met."""
-OF_FILES = ("test_adoption.py::",)
-"""Nor does it make tables of files that lie there."""
+OF_FILES = ("test_adoption.py::", "test_open_files.py::")
+"""Nor does it make tables of files that lie there, or leave any open."""
 OF_SERIES = ("test_series.py::",)
 OF_TOOLS = ("test_foreign_tables.py::",)
 """The small format has no other tool."""
@@ -99,6 +99,7 @@ HELPERS = {
     "keyed",
     "lost_races",
     "one_partition",
+    "open_json",
     "over_http",
     "remembering",
     "remembering_results",

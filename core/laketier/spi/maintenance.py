@@ -163,7 +163,8 @@ class LakeMaintenance(ABC):
         )
 
     def open_files(self) -> Sequence[OpenDataFile]:
-        """List the data files that pipelines left open. Reads the table afresh, and changes nothing.
+        """List the data files that pipelines left open, each that a commit recorded and none since finished. Reads the
+        table afresh, and changes nothing.
 
         Returns:
             The files. None of them in a format whose files do not stay open across epochs.
@@ -172,8 +173,8 @@ class LakeMaintenance(ABC):
 
     def finish_open_files(self, pipelines: Sequence[str]) -> Sequence[OpenDataFile]:
         """Finish the files that pipelines left open, as each pipeline's next commit would, in one atomic commit without
-        rows that keeps all watermarks. The processes need not be dead: one that lives, or wakes up, writes its next
-        epoch into another file.
+        rows that keeps all watermarks. Where none of them is open, nothing is committed. The processes need not be
+        dead: one that lives, or wakes up, writes its next epoch into another file.
 
         Args:
             pipelines: Whose files to finish.

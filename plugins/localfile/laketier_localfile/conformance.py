@@ -44,6 +44,10 @@ class Harness:
 
     storage = Passthrough()
     dates_by = timedelta(milliseconds=1)
+    option_sets = (
+        *({"file-format": kind, "open-files": "true"} for kind in ("json", "csv", "arrow")),
+        {"fold-files": "2"},
+    )
 
     def object_store(self, store: ObjectStore) -> dict[str, str]:
         """The library gives up early: its patience is not under test."""

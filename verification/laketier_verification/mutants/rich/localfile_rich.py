@@ -80,7 +80,8 @@ class RichFactory(LocalFileTieringFactory):
     """Each task finds what the one of its number left open in this process, as in one that lives over epochs."""
 
     def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
-        return super().create_writer(replace(context, open_files=_slot(self.table.location, context.split_index)))
+        slot = context.open_files or _slot(self.table.location, context.split_index)
+        return super().create_writer(replace(context, open_files=slot))
 
 
 class RichStorage(LocalFileStorage):
