@@ -24,8 +24,10 @@ from laketier.spi import (
     pack,
     unpack,
 )
+from laketier_conformance import foreign
 from laketier_conformance.expect import columns, expect, goes_well, refused
-from laketier_conformance.lake import Lake, Table, read_pinned, tick, token
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake, Table, ids_of, read_pinned, tick, token
 from laketier_conformance.oracle import compare
 
 FIRST = pa.schema([("id", pa.int64()), ("name", pa.string()), ("count", pa.int32())])
@@ -112,6 +114,23 @@ def test_a_commit_is_there_from_its_own_moment_on(table: Table) -> None:
             if epoch > 0:
                 found = table.read(as_of=moment - 1, columns=("id",)).num_rows
                 expect(found, 5 * epoch, f"the number of rows a millisecond before epoch {epoch} landed")
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
+def test_a_moment_after_a_rollback(table: Table, harness: Harness, unproven: Callable[[str, str], None]) -> None:
+    """Another tool took the table back to an older snapshot. From then on a moment has the rows of that one: the newest
+    commit of all is not what the table is."""
+    table.append(0)
+    snapshot = table.info.snapshot_id
+    table.read(as_of=tick())  # a format without it refuses here
+    if harness.roll_back is None:
+        unproven("moments after a rollback", "the format's harness has no roll_back")
+        return
+    table.append(1)
+    tick()
+    foreign.roll_back(table, harness, snapshot, ids_of(0))
+    found = sorted(table.read(as_of=tick(), columns=("id",))["id"].to_pylist())
+    expect(found, ids_of(0), "rows as of a moment after a table was taken back to an older snapshot")
 
 
 def _compare(table: Table, then: Then, what: str, **request: int) -> None:

@@ -35,7 +35,8 @@ class ScanRequest:
         snapshot_id: The snapshot to read. Zero is a number like any other, and a negative one is no snapshot, nor is
             one of more than 64 bits.
         as_of: The moment to read, in ms since the epoch, UTC. It has all that was committed by then, the same
-            millisecond included. It may lie beyond all calendars.
+            millisecond included; from a rollback on, the snapshot that it went back to. It may lie beyond all
+            calendars.
         state: A state that `LakeStorage.state` returned a moment ago. A plan of the current snapshot uses it, with its
             schema, and does not load the table again. A source that does not know ``state`` plans the current snapshot:
             compare `ScanPlan.snapshot_id` where exactly that state is needed.
