@@ -7,7 +7,7 @@ for its schedule and for people, and may be lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -119,6 +119,8 @@ class LogRound:
             refuse_read_by_another(state, self._pipeline, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
         if self._next.wanted.is_empty and not self._next.skipped:
+            if prepared.handle is None:
+                self._roll_forward(factory)
             return ()
         self._last = token_of(watermark)
         if self._last is not None:
@@ -150,6 +152,13 @@ class LogRound:
         # Of a merge no task can be left for later: each has the newest of its keys from all that it reads.
         must = required_tasks(self._groups) if not self.log.table.primary_key else [True] * len(groups)
         return [self._task(factory, *each, index, must[index]) for index, each in enumerate(groups)]
+
+    def _roll_forward(self, factory: LakeTieringFactory[Any]) -> None:
+        """Open the table as a committer does, so that a commit whose process died between its effect and its end is
+        finished. Otherwise the next commit does that, and readers of the files alone would lack rows for as long as the
+        log holds nothing new. A table that was loaded with its handle has no such commit."""
+        with closing(TieringRound(factory)) as look:
+            look.begin()
 
     def _stamped(self, upcoming: NextRange) -> NextRange:
         """``upcoming`` with the log's stamp of its end, if the log has still the history that the table has read.

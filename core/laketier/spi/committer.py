@@ -109,7 +109,8 @@ class LakeCommitter(ABC, Generic[WR]):
 
     @abstractmethod
     def open(self) -> TableState:
-        """Read the table afresh, never from a cache.
+        """Read the table afresh, never from a cache. Where a commit has steps after its effect, such as names that
+        other readers look for, this first finishes those of a process that died between them.
 
         Returns:
             The state of the table.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow.dataset import dataset
 
 from laketier.config import LakeConfig
 from laketier.dead_letters.table import dead_letter_table
@@ -89,6 +90,31 @@ def test_rounds_follow_the_log(tiered: Tiered) -> None:
     second = tiered.round()
     assert (second.rows, second.epoch) == (1, 1)
     assert tiered.ids() == [1, 2, 3, 4, 10, 11]
+
+
+@pytest.mark.parametrize("lake_config", ["localfile"], indirect=True)
+def test_a_round_without_rows_finishes_the_commit_of_a_process_that_died(tiered: Tiered) -> None:
+    """Its rows are in the table, and plain readers of the folder find them by their final names alone."""
+    folder = Path(tiered.config.warehouse) / "db" / "t"
+
+    def ids() -> list[int]:
+        return (
+            sorted(dataset(folder, format="parquet").to_table()["id"].to_pylist())
+            if any(folder.glob("*.parquet"))
+            else []
+        )
+
+    def die(name: str) -> None:
+        if name == "publish.after_manifest_before_renames":
+            raise KeyboardInterrupt
+
+    tiered.source.append(1, 2, 3)
+    made, tasks = tiered.planned()
+    with observed(die), pytest.raises(KeyboardInterrupt):
+        made.finish(tiered.engine.run(tasks))
+    assert ids() == []
+    assert tiered.round().outcome is None, "nothing new: nothing is committed"
+    assert ids() == [1, 2, 3]
 
 
 def test_a_round_that_was_staged_and_never_committed_is_read_again(tiered: Tiered) -> None:
