@@ -62,6 +62,22 @@ def test_a_test_that_fails_anyhow_shows_nothing(copy: SourcesCopy) -> None:
         copy.without(GUARD)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"put": "if row in:"},
+        {"tests": "tests/gone.py"},
+        {"tests": "--gone"},
+    ],
+    ids=["does not compile", "no such test", "no such option"],
+)
+def test_a_run_in_which_no_test_failed_shows_nothing(copy: SourcesCopy, wrong: dict[str, str]) -> None:
+    write_test(copy, "[rows[0]]")
+    with pytest.raises(NothingShown, match="and no test failed"):
+        copy.without(dataclasses.replace(GUARD, **wrong))
+    assert (copy.folder / GUARD.file).read_text() == SOURCE
+
+
 def taken(guard: Guard, test: str = "tests/test_rows.py::test_once[a | b]") -> Taken:
     return Taken(guard.name, guard.file, test, "0123456789abcdef-dirty", "2026-11-26", digest_of(guard))
 

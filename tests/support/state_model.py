@@ -63,7 +63,7 @@ class Model:
         if state is State.PENDING:
             self.queue.append(number)
 
-    def enqueue_due(self, lease_ms: int, now: int) -> None:
+    def enqueue_due(self, worker: str, lease_ms: int, now: int) -> None:
         def is_over(at: int, longest_ms: int) -> bool:
             return at <= now or at > now + longest_ms + SLACK_MS
 
@@ -80,7 +80,7 @@ class Model:
         for _, number in sorted(expired):
             table = self.tables[number]
             owner = table.owner or ""
-            silent = owner in self.seen and is_over(self.seen[owner] + lease_ms, lease_ms)
+            silent = owner != worker and owner in self.seen and is_over(self.seen[owner] + lease_ms, lease_ms)
             dead = silent and owner not in self.stopping and not self.has_returned(number, owner)
             table.suspect = table.suspect or dead
             table.deaths += dead and table.alone
@@ -122,7 +122,7 @@ class Model:
         self.become(number, State.PAUSED if self.tables[number].paused else State.PENDING)
 
     def acquire(self, worker: str, limit: int, lease_ms: int, now: int) -> list[tuple[int, int]]:
-        self.enqueue_due(lease_ms, now)
+        self.enqueue_due(worker, lease_ms, now)
         leased = [table for table in self.tables.values() if table.state is State.TIERING and table.owner == worker]
         apart = any(t.suspect and abs(now - t.leased_at) < APART_MS for t in leased)
         queue = [number for number in self.queue if not (apart and self.tables[number].suspect)]

@@ -60,6 +60,8 @@ class WorkerLeases:
         self._raised: set[str] = set()
         self._lock = threading.Lock()
         self._telling = threading.Lock()
+        self._beating = threading.Lock()
+        self._beat_at: float | None = None
         self._outage = Outage(log, "a heartbeat could not be stored")
 
     def __len__(self) -> int:
@@ -73,6 +75,8 @@ class WorkerLeases:
 
     def take(self, most: int) -> Sequence[Lease]:
         """Lease due tables, ``most`` at most. Raises `StateError`."""
+        if self._beat_at is not None and time.monotonic() - self._beat_at > self._lease_seconds / 2:
+            self.beat()  # after a standstill it would find its own leases run out, and take them from itself
         leases = self._store.acquire(self._worker, most, self._lease_seconds, busy=len(self) > 0)
         with self._lock:
             self._leases |= {_key(lease): lease for lease in leases}
@@ -220,8 +224,16 @@ class WorkerLeases:
             self.beat()
 
     def beat(self) -> None:
-        """Record that the worker lives, and renew its leases. Call it once before the first lease: otherwise nobody who
-        finds the leases of a dead worker knows that it existed."""
+        """Record that the worker lives, and renew its leases, unless another thread does. Call it once before the first
+        lease: otherwise nobody who finds the leases of a dead worker knows that it existed."""
+        if not self._beating.acquire(blocking=False):
+            return
+        try:
+            self._beat()
+        finally:
+            self._beating.release()
+
+    def _beat(self) -> None:
         with self._lock:
             leases = dict(self._leases)
         try:
@@ -233,9 +245,21 @@ class WorkerLeases:
             log.exception("a heartbeat failed with an unexpected error")
         else:
             self._outage.back()
+            self._note_beat()
             with self._lock:
                 self._lost |= (leases.keys() - {_key(each) for each in renewed}) & self._leases.keys()
             try:
                 self.tell()
             except StateUnavailable as error:
                 log.warning("the results of %d rounds could not be stored yet: %s", self.untold, error)
+
+    def _note_beat(self) -> None:
+        now, before = time.monotonic(), self._beat_at
+        self._beat_at = now
+        if before is not None and now - before > self._lease_seconds:
+            log.warning(
+                "no heartbeat was stored for %.1f s, and a lease lasts %g s: others may have taken tables of this "
+                "worker over. Its process or host stood still or had too much to do, or the state database was slow or "
+                "away. If this comes often, give the service a longer `lease`",
+                now - before, self._lease_seconds,
+            )  # fmt: skip

@@ -20,6 +20,7 @@ from laketier.service.leases import WorkerLeases
 from laketier.service.open_files import OpenFileKeeper
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Death, Failure, Lease, Success
+from laketier.service.state.leasing import lost
 from laketier.service.tables import ServiceTables
 from laketier.spi import LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
 
@@ -155,7 +156,7 @@ class LeasedRound:
         assert self._round is not None
         assert self._table is not None
         if failure is None and self.leases.is_lost(self.lease):
-            failure = StorageError("the lease was lost", where=self.key, why="another worker has the table")
+            failure = lost(self.lease)
         if failure is not None:
             self._round.abort(self.answers)
             raise failure

@@ -99,6 +99,23 @@ def test_a_heartbeat_tells_what_waited(store: StateStore, locked: Callable[..., 
     assert (leases.untold, store.snapshot()[0].table.rows_total) == (0, 7)
 
 
+def test_a_worker_that_stood_still_takes_no_tables_from_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The heart beats in a thread, which may get its turn after the one that asks for tables."""
+    now = 1_000.0
+    monkeypatch.setattr("laketier.service.leases.time.monotonic", lambda: now)
+    with StateStore.open(f"sqlite:///{tmp_path}/state.db", clock=lambda: int(now * 1000)) as store:
+        leases = some_leases(store, 1)
+        (lease,) = leases.take(1)
+        now += 121
+        assert leases.take(1) == ()
+        assert not leases.is_lost(lease)
+        leases.finish([(lease, DONE)])
+        assert [status.table.rows_total for status in store.snapshot()] == [7]
+    assert "no heartbeat was stored for 121.0 s, and a lease lasts 120 s" in caplog.text
+
+
 def test_a_database_that_takes_no_writes_is_shown_as_such_though_it_can_be_read(
     store: StateStore, locked: Callable[..., sqlite3.Connection], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -234,6 +234,16 @@ def test_a_worker_that_lives_has_not_died(store: StateStore, clock: Clock) -> No
     assert (row(store, "t").deaths, row(store, "t").suspect) == (0, False)
 
 
+def test_a_worker_that_asks_for_tables_has_not_died(store: StateStore, clock: Clock) -> None:
+    """It stood still for longer than its lease, and asks before its next heartbeat."""
+    store.register([table("t")])
+    take(store, A)
+    clock.pass_seconds(LEASE)
+    assert names(store.acquire(A, 1, LEASE)) == ["t"]
+    assert (row(store, "t").deaths, row(store, "t").suspect) == (0, False)
+    assert store.rounds(row(store, "t").id)[0].error == "its lease ran out without a sign of its worker"
+
+
 def test_a_worker_dies_only_once(store: StateStore, clock: Clock) -> None:
     """A clock that jumps, or a host that sleeps, makes a worker that lives look dead, each time again."""
     with_another(store, "t")

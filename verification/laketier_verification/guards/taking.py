@@ -22,11 +22,13 @@ _SOURCES = ("core", "conformance", "verification", *(f"plugins/{name}" for name 
 COPIED = ("core", "conformance", "verification", "plugins", "tests", "pyproject.toml")
 _REMEMBERED = ".failed"
 """The folder in which pytest remembers which tests failed: their names have blanks, so its words don't tell them."""
+_TOLD_LINES = 3
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 class NothingShown(Exception):
-    """A test that fails without a guard fails with it, too."""
+    """A test that fails without a guard fails with it, too; or pytest ended without the guard as no test makes it: what
+    is left of the source can't be imported, or pytest was asked for what is not there."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class SourcesCopy:
         return Verdict(guard, failed, seconds)
 
     def _run(self, tests: str, *more: str) -> str:
-        """The first test that fails, or what else went wrong; empty when all pass."""
+        """The first test that fails, or that there was no end; empty when all pass. Raises `NothingShown`."""
         words = shlex.split(tests.replace("CONFORMANCE=", "--pyargs laketier_conformance --lake-format="))
         path = os.pathsep.join(str(self.folder / name) for name in _SOURCES)
         # Two sources of the same second and size would share a cached one.
@@ -90,10 +92,13 @@ class SourcesCopy:
         except subprocess.TimeoutExpired:
             return f"no end within {self.most_seconds} s"
         failed = _FAILED.search(done.stdout)
-        if failed:
+        if failed and "::" in failed[1]:
             return next((name for name in self._remembered() if name.startswith(failed[1])), failed[1])
         # A part of the conformance suite ends with a verdict of its own, which is no failed test.
-        return "" if " passed" in done.stdout else f"pytest ended with {done.returncode}"
+        if failed is None and " passed" in done.stdout:
+            return ""
+        told = f"{done.stdout}\n{done.stderr}".strip().splitlines()[-_TOLD_LINES:]
+        raise NothingShown(f"pytest ended with {done.returncode}, and no test failed: {tests}: {' '.join(told)}")
 
     def _remembered(self) -> Sequence[str]:
         try:

@@ -119,10 +119,11 @@ def have_company(connection: Connection, leased: Sequence[RegisteredTable], take
 
 
 def charged(
-    connection: Connection, service: str, expired: Sequence[RegisteredTable], lease_ms: int, now: int
+    connection: Connection, service: str, asking: str, expired: Sequence[RegisteredTable], lease_ms: int, now: int
 ) -> Iterator[tuple[RegisteredTable, Charge]]:
-    """Each table whose lease ran out, with what that means. The caller records it before the next is asked for."""
-    dead = _dead(connection, {table.lease_owner or "" for table in expired}, lease_ms, now)
+    """Each table whose lease ran out, with what that means. The caller records it before the next is asked for.
+    ``asking``: the worker that found them; it lives, however long ago its last heartbeat was."""
+    dead = _dead(connection, {table.lease_owner or "" for table in expired} - {asking}, lease_ms, now)
     returned = _returned(connection, expired)
     for table in expired:
         if table.lease_owner not in dead or table.id in returned:

@@ -21,10 +21,16 @@ _SECOND = 1000
 
 
 def enqueue_due(
-    connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int, wait_ms: Callable[[int], int]
+    connection: Connection,
+    service: str,
+    worker: str,
+    lease_ms: int,
+    longest_wait_ms: int,
+    now: int,
+    wait_ms: Callable[[int], int],
 ) -> None:
     """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker.
-    ``wait_ms``: how long a table waits after so many failures in a row."""
+    ``worker``: that asks. ``wait_ms``: how long a table waits after so many failures in a row."""
     due, again, until = TABLES.c.due_at, TABLES.c.next_try_at, TABLES.c.lease_until
     freshness = cast(TABLES.c.freshness_seconds, BigInteger) * _SECOND  # in ms, a month is more than an int32
     is_due = (due <= now) | (due - freshness > now + SLACK_MS)
@@ -36,7 +42,7 @@ def enqueue_due(
     expired.sort(key=lambda table: (table.lease_until or now, table.id))
     if expired:
         queue = Queue(connection, service)
-        for table, charge in deaths.charged(connection, service, expired, lease_ms, now):
+        for table, charge in deaths.charged(connection, service, worker, expired, lease_ms, now):
             record(connection, [ended_lease(table, charge.ending, now, charge.why)])
             stopped = {**NOT_IN_QUEUE, "state": move(table.name, table.state, State.STOPPED).value}
             then = stopped if charge.set_aside else given_back(table, queue, now)

@@ -38,7 +38,7 @@ def acquire(
     """Lease the first ``limit`` tables of the queue, or one alone (see `deaths`). Rows that another worker works on
     just now are passed over."""
     now = retries.now
-    enqueue_due(connection, service, lease_ms, retries.longest_ms, now, retries.wait_ms)
+    enqueue_due(connection, service, worker, lease_ms, retries.longest_ms, now, retries.wait_ms)
     leased = deaths.leased_by(connection, service, worker)
     queue = (
         select(TABLES.c.id, TABLES.c.fence, TABLES.c.suspect)
@@ -161,8 +161,11 @@ def lost(lease: Lease) -> LeaseLost:
     return LeaseLost(
         f"the lease with fence {lease.fence} is not held by {lease.worker}",
         where=lease.table.name,
-        why="it ran out and was taken over, or the table was dropped, moved or recreated meanwhile",
-        fix="Discard the staged files of this round. The worker that has the lease now continues from the watermark.",
+        why="it ran out while the worker gave no sign, and the table was given out anew, to this or another one; or "
+        "the table was dropped, moved or recreated meanwhile",
+        fix="Nothing for the rows: what the round staged is not published, and the next one goes on from the table's "
+        "watermark. If this comes often, the worker stands still for longer than its lease: give the service a longer "
+        "`lease`.",
     )
 
 
