@@ -128,6 +128,14 @@ def test_a_format_may_collect_links_of_its_own(run_suite) -> None:  # type: igno
     assert run.outcome(test) == "passed", run.output
 
 
+def test_a_writer_may_keep_what_is_no_file(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """And another file than an open one may grow by each commit, and be that of an earlier one where it is cut."""
+    run = run_suite("holding", ["test_open_files.py"], offers={"holding": "holding"})
+    outcomes = {test: result["outcome"] for test, result in run.report["results"].items()}
+    assert len(outcomes) == 7, run.output
+    assert {*outcomes.values()} == {"passed"}, run.output
+
+
 def test_an_option_that_has_rows_in_its_name_may_say_other_things(run_suite) -> None:  # type: ignore[no-untyped-def]
     """Where a file ends is said by those that are called so."""
     test = "test_writer.py::test_a_task_of_many_small_files_or_groups[files]"
