@@ -136,6 +136,13 @@ def test_a_writer_may_keep_what_is_no_file(run_suite) -> None:  # type: ignore[n
     assert {*outcomes.values()} == {"passed"}, run.output
 
 
+def test_a_commit_that_lost_may_leave_what_others_share(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """A file that is named by its content is another task's as well."""
+    test = "test_orphans.py::test_what_went_well_leaves_no_orphans"
+    run = run_suite("by-content", [test], offers={"by-content": "by_content"})
+    assert run.outcome(test) == "passed", run.output
+
+
 def test_an_option_that_has_rows_in_its_name_may_say_other_things(run_suite) -> None:  # type: ignore[no-untyped-def]
     """Where a file ends is said by those that are called so."""
     test = "test_writer.py::test_a_task_of_many_small_files_or_groups[files]"

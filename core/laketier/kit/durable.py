@@ -65,8 +65,9 @@ def make_directories(path: Path) -> None:
 
 
 def create_exclusively(path: Path, data: bytes) -> None:
-    """Publish a complete, durable file under a new name: write and fsync a temporary file beside it, then ``link``.
-    Raises `FileExistsError` when the name exists. One winner under any race."""
+    """Publish a complete, synced file under a new name: write and fsync a temporary file beside it, then ``link``. The
+    name is durable once `fsync_directory` has flushed its folder. Raises `FileExistsError` when the name exists. One
+    winner under any race."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:
