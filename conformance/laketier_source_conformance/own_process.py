@@ -39,6 +39,7 @@ def kept_process() -> Iterator[None]:
     """As a process has it at first: a test before may have changed it. Other tests find what there was."""
     folder, limit, root, mask = os.getcwd(), socket.getdefaulttimeout(), logging.getLogger(), os.umask(0o022)
     level, handlers = root.level, list(root.handlers)
+    zone, spoken = os.environ.get("TZ"), locale.setlocale(locale.LC_ALL)
     socket.setdefaulttimeout(None)
     try:
         yield
@@ -48,6 +49,10 @@ def kept_process() -> Iterator[None]:
         socket.setdefaulttimeout(limit)
         root.handlers[:] = handlers
         root.setLevel(level)
+        locale.setlocale(locale.LC_ALL, spoken)
+        if os.environ.get("TZ") != zone:
+            os.environ.pop("TZ", None) if zone is None else os.environ.update(TZ=zone)
+            time.tzset()
 
 
 @contextmanager
