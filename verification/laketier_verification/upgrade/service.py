@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from laketier_verification.upgrade.shop import Shop
 from laketier_verification.upgrade.versions import Version
@@ -12,6 +13,7 @@ from laketier_verification.upgrade.versions import Version
 _SERVE = ("--engine", "local")
 
 
+_BEGIN_SECONDS = 120
 _BACK = 5
 """The step after which the former version is met with what the newer one wrote."""
 
@@ -61,6 +63,16 @@ def _judged(back: bool, code: int, said: str, shop: Shop, *, killed: bool) -> st
     return "; ".join([*([f"exit code {code}\n{said}"] if code else []), *shop.wrong()]) or "fine"
 
 
+def _says(log: Path, word: str) -> bool:
+    """Whether the process of ``log`` says so, once it had its time."""
+    end = time.monotonic() + _BEGIN_SECONDS
+    while word not in log.read_text(encoding="utf-8", errors="replace"):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
+
+
 def fleet(old: Version, new: Version, shop: Shop, seconds: float) -> Iterator[str]:
     """Workers of both versions at once, on one state database, which the older made."""
     shop.land()
@@ -73,7 +85,9 @@ def fleet(old: Version, new: Version, shop: Shop, seconds: float) -> Iterator[st
         log = shop.folder / f"worker{number}.log"
         logs.append(log)
         processes.append(version.start("serve", shop.file(), *_SERVE, cwd=shop.folder, log=log))
-        time.sleep(seconds / 10)
+    silent = [log.name for log in logs if not _says(log, "serves")]
+    if silent:
+        yield f"the workers that did not begin within {_BEGIN_SECONDS} s: {', '.join(silent)}"
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         shop.land()
