@@ -14,6 +14,8 @@ _SERVE = ("--engine", "local")
 
 
 _BEGIN_SECONDS = 120
+_NEWER = "newer laketier"
+"""Said by a former version of a state database that a newer one has brought to its version."""
 _BACK = 5
 """The step after which the former version is met with what the newer one wrote."""
 
@@ -44,7 +46,7 @@ def walk(old: Version, new: Version, shop: Shop) -> Iterator[str]:
             shop.land()
         code, said = version.run("serve", shop.file(), *_SERVE, "--until-idle", cwd=shop.folder, failpoints=failpoints)
         which = f"{number + 1}. {version.name} {step}: "
-        if code == 2 and version is old and "newer laketier" in said:
+        if code == 2 and version is old and _NEWER in said:
             yield f"{which}refuses the state database, as it should. With one of its own:"
             arguments = ("serve", shop.file(own), *_SERVE, "--until-idle")
             code, said = version.run(*arguments, cwd=shop.folder, failpoints=failpoints)
@@ -63,10 +65,10 @@ def _judged(back: bool, code: int, said: str, shop: Shop, *, killed: bool) -> st
     return "; ".join([*([f"exit code {code}\n{said}"] if code else []), *shop.wrong()]) or "fine"
 
 
-def _says(log: Path, word: str) -> bool:
-    """Whether the process of ``log`` says so, once it had its time."""
+def _says(log: Path, *words: str) -> bool:
+    """Whether the process of ``log`` says one of them, once it had its time."""
     end = time.monotonic() + _BEGIN_SECONDS
-    while word not in log.read_text(encoding="utf-8", errors="replace"):
+    while not any(word in log.read_text(encoding="utf-8", errors="replace") for word in words):
         if time.monotonic() > end:
             return False
         time.sleep(0.2)
@@ -85,7 +87,7 @@ def fleet(old: Version, new: Version, shop: Shop, seconds: float) -> Iterator[st
         log = shop.folder / f"worker{number}.log"
         logs.append(log)
         processes.append(version.start("serve", shop.file(), *_SERVE, cwd=shop.folder, log=log))
-    silent = [log.name for log in logs if not _says(log, "serves")]
+    silent = [log.name for log in logs if not _says(log, "serves", _NEWER)]
     if silent:
         yield f"the workers that did not begin within {_BEGIN_SECONDS} s: {', '.join(silent)}"
     end = time.monotonic() + seconds
@@ -98,9 +100,8 @@ def fleet(old: Version, new: Version, shop: Shop, seconds: float) -> Iterator[st
         process.send_signal(signal.SIGTERM)
     codes = [process.wait(120) for process in processes]
     names = ", ".join(version.name for version in workers)
-    yield f"workers of {names}, the first of them killed, ended with {codes}: " + (
-        "fine" if not any(codes[1:]) else "no"
-    )
+    bad = [code for code, log in zip(codes[1:], logs[1:], strict=True) if code and not _says(log, _NEWER)]
+    yield f"workers of {names}, the first of them killed, ended with {codes}: " + ("no" if bad else "fine")
     for version, log in zip(workers, logs, strict=True):
         said = log.read_text(encoding="utf-8")
         if "Traceback" in said:
