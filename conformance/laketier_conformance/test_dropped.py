@@ -16,9 +16,10 @@ from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused, told
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.deciding import NOWHERE
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
-from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
+from laketier_conformance.interposed.runs import Interposed, spread
 from laketier_conformance.lake import SCHEMA, Lake, ids_of, token
 from laketier_conformance.operations import Answer, went_well
 from laketier_conformance.outside import local_folder

@@ -18,12 +18,12 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child, Patience
 from laketier_conformance.delivery import ids_until, made_whole, not_absent, own, publish_of, round_of
 from laketier_conformance.expect import expect, told
+from laketier_conformance.interposed.deciding import Run
 from laketier_conformance.interposed.disk import SYNCS, WRITES
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.runs import (
     Interposed,
-    Run,
     done_twice_at_each,
     failed_at_each,
     halved_at_each,

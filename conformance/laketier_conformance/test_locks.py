@@ -21,9 +21,10 @@ from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.host_clocks import packages
+from laketier_conformance.interposed.deciding import NOWHERE, Run
 from laketier_conformance.interposed.disk import SYNCS, WRITES
 from laketier_conformance.interposed.refused_locks import is_kept, lock_files_of, refused_of
-from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
+from laketier_conformance.interposed.runs import Interposed, spread
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.operations import went_well
 

@@ -21,9 +21,10 @@ from laketier_conformance.child import answer_of
 from laketier_conformance.child_looks import READS
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
+from laketier_conformance.interposed.deciding import Run
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
 from laketier_conformance.interposed.mounts import ReadOnly, paths_in
-from laketier_conformance.interposed.runs import Run, spread
+from laketier_conformance.interposed.runs import spread
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.operations import APPENDS, BESIDE, EXPIRY, OPERATIONS, Asked, Operation, went_well
 from laketier_conformance.outside import files_below, is_on_disk, local_folder, sibling

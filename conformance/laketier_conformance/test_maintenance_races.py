@@ -18,8 +18,9 @@ from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, Patience
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.deciding import NOWHERE, Run
 from laketier_conformance.interposed.disk import SYNCS
-from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
+from laketier_conformance.interposed.runs import Interposed, spread
 from laketier_conformance.lake import Lake, Table, ids_of, name_of, token
 from laketier_conformance.operations import NAME, Answer, Request, went_well
 from laketier_conformance.seen import Seen, seen

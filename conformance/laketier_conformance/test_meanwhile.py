@@ -16,9 +16,10 @@ from laketier.spi import DeliveryLevel
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, Patience
 from laketier_conformance.expect import expect
+from laketier_conformance.interposed.deciding import NOWHERE
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
-from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
+from laketier_conformance.interposed.runs import Interposed, spread
 from laketier_conformance.lake import Lake, Table
 from laketier_conformance.operations import APPENDS, BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
 from laketier_conformance.outside import is_on_disk, local_folder

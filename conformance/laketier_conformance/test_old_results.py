@@ -21,8 +21,9 @@ from laketier_conformance import foreign
 from laketier_conformance.delivery import publish_of
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.deciding import NOWHERE, Run
 from laketier_conformance.interposed.disk import SYNCS
-from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run
+from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.interposed.supervisor import KILL
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, ids_of, token

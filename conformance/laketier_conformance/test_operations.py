@@ -19,13 +19,14 @@ from laketier_conformance.children import Child, Patience
 from laketier_conformance.expect import expect
 from laketier_conformance.foreign import is_less, left_for
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.deciding import NOWHERE, Run
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.effects import Effect
 from laketier_conformance.interposed.files import HALVED
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.refused_locks import is_kept, refused_of
-from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
+from laketier_conformance.interposed.runs import Interposed, spread
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, TWICE
 from laketier_conformance.lake import Lake, ids_of
 from laketier_conformance.operations import (

@@ -18,9 +18,10 @@ from laketier.spi import DeliveryLevel, Feature
 from laketier.tiering import RoundOutcome
 from laketier_conformance.delivery import made_whole, round_of
 from laketier_conformance.expect import expect, told
+from laketier_conformance.interposed.deciding import NOWHERE
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
-from laketier_conformance.interposed.runs import NOWHERE, spread
+from laketier_conformance.interposed.runs import spread
 from laketier_conformance.interposed.supervisor import KILL
 from laketier_conformance.lake import Table, ids_of
 from laketier_conformance.outside import local_folder

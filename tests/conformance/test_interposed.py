@@ -23,10 +23,11 @@ import pytest
 from laketier_conformance import test_operations, test_power
 from laketier_conformance.children import Child
 from laketier_conformance.interposed import Effect, Supervisor, why_not
+from laketier_conformance.interposed.deciding import Run
 from laketier_conformance.interposed.effects import is_nowhere
 from laketier_conformance.interposed.locks import OwnLocks
 from laketier_conformance.interposed.mounts import ReadOnly, paths_in
-from laketier_conformance.interposed.runs import Run, TooManySteps
+from laketier_conformance.interposed.runs import TooManySteps
 from laketier_conformance.interposed.sight import Sight
 from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
 from laketier_conformance.lake import Lake

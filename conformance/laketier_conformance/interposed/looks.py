@@ -16,8 +16,8 @@ from typing import Any
 
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.interposed.calls import ON_DESCRIPTORS
+from laketier_conformance.interposed.deciding import NOWHERE, Meanwhile, Run
 from laketier_conformance.interposed.effects import Effect, look_of
-from laketier_conformance.interposed.runs import NOWHERE, Meanwhile, Run
 from laketier_conformance.interposed.supervisor import Supervisor
 from laketier_conformance.lake import Lake
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from laketier_conformance.children import Child
+from laketier_conformance.interposed.deciding import Run
 from laketier_conformance.interposed.disk import Disk, Tree, Unsynced, put, same
 from laketier_conformance.interposed.effects import Effect
-from laketier_conformance.interposed.runs import Interposed, Run
+from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.lake import Lake
 
 _MOST = 12

@@ -6,8 +6,9 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 
+from laketier_conformance.interposed.deciding import Run
 from laketier_conformance.interposed.effects import Effect, kind_of
-from laketier_conformance.interposed.runs import Run, spread
+from laketier_conformance.interposed.runs import spread
 
 _ASIDE = ".laketier-aside"
 _LONGEST = 1024

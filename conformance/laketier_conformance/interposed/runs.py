@@ -6,75 +6,26 @@ import errno
 import itertools
 import tempfile
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from laketier_conformance.children import Child, ChildDied
-from laketier_conformance.interposed.disk import REMOVES, SYNCS, WRITES, Disk
-from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.interposed.deciding import MOST, NOWHERE, Cut, Deciding, Meanwhile, Run, Upon
+from laketier_conformance.interposed.disk import SYNCS, Disk
 from laketier_conformance.interposed.files import HALVED
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
-from laketier_conformance.interposed.locks import OwnLocks
 from laketier_conformance.interposed.sight import Sight
-from laketier_conformance.interposed.supervisor import HALVE, INTERRUPT, KILL, LOSE, RESET, TWICE, Supervisor
+from laketier_conformance.interposed.supervisor import HALVE, INTERRUPT, KILL, LOSE, TWICE, Supervisor
 from laketier_conformance.lake import Lake
 
-_MOST = 1000
-"""Steps of one request. More are a loop, where it is not of very many rows."""
 _EACH, _SOME, _LAST = 100, 25, 10
 """Of the steps of a request the first ones are decided on each, then about so many, then the last ones each."""
-NOWHERE = -1
+
+Do = Callable[[int], dict[str, Any]]
 
 
 class TooManySteps(AssertionError):
     """A request was killed, as it took more steps than the suite looks at."""
-
-
-@dataclass
-class Run:
-    """What one request did. ``steps``: its effects, of which many alike that follow each other are one, or two where
-    the process is killed. ``answer``: None if it died. ``lost``: how many answers were taken away from it. ``locks``:
-    what it locked and unlocked, of which many alike that follow each other are one; ``again``: the one that was refused
-    was tried once more. ``void``: the first effect that came when a lock was lost, of which the process did not know.
-    """
-
-    do: str
-    at: int = NOWHERE
-    steps: list[Effect] = field(default_factory=list)
-    answer: dict[str, Any] | None = None
-    lost: int = 0
-    locks: list[Effect] = field(default_factory=list)
-    again: bool = False
-    void: Effect | None = None
-
-    @property
-    def last(self) -> Effect:
-        """The step that came last."""
-        return self.steps[-1]
-
-    @property
-    def decided(self) -> Effect:
-        """The step that was failed, or had something come before it; the last one where it did not get so far."""
-        return self.steps[min(self.at, len(self.steps) - 1)]
-
-    @property
-    def failed_with(self) -> str:
-        """For messages: the errno of the step that failed, where it was to fail as a disk does."""
-        return errno.errorcode[error_of_a_disk(self.decided, self.at)]
-
-
-def error_of_a_disk(step: Effect, at: int) -> int:
-    """The errno in which step number ``at`` fails. Each second one that takes room finds none: of the disk, or of the
-    user's quota where it makes a name. Who passes over those alone would not be noticed by EIO."""
-    if at % 2 == 0 or step.call in REMOVES:
-        return errno.EIO
-    return errno.ENOSPC if step.call in (*WRITES, *SYNCS) else errno.EDQUOT
-
-
-Do = Callable[[int], dict[str, Any]]
-Meanwhile = Callable[[], None]
-Cut = Callable[[Effect], None]
 
 
 class Interposed:
@@ -105,66 +56,14 @@ class Interposed:
         ``sends``, only sends are. ``disk`` takes all calls, and ``cut`` looks at it whenever a power cut may leave
         something new, and is told the call that came last. ``refuse``: which lock ends in which errno, of which the
         first is 0; locks are no steps."""
-        run = Run(do, at)
-        seen: list[Effect] = []
-        alike = 0
-        before: Effect | None = None
-        own = OwnLocks()
-
-        def decide(effect: Effect) -> int:
-            nonlocal before
-            if effect.is_lock:
-                return lock(effect)
-            if not self.sight.take(effect):
-                return 0
-            if run.void is None and own.is_lost():
-                run.void = effect
-            seen.append(effect)
-            if disk is None:
-                return step(effect)
-            if cut is not None and (before is not None or effect.call in SYNCS):
-                cut(before or effect)
-            decided = step(effect)
-            before = effect if decided != KILL and disk.apply(effect, fails=bool(decided)) else None
-            return decided
-
-        def lock(effect: Effect) -> int:
-            self.sight.kinds["locks"] += 1
-            which, error = refuse
-            if not run.locks or run.locks[-1] != effect:
-                run.locks.append(effect)
-                if len(run.locks) - 1 == which:
-                    return error
-            elif len(run.locks) - 1 == which:
-                run.again = True
-            own.take(effect)
-            return 0
-
-        def step(effect: Effect) -> int:
-            nonlocal alike
-            if effect.call in but or (only is not None and effect.call not in only) or effect.is_send < sends:
-                return 0
-            if decided == HALVE and effect.is_send:
-                return 0
-            alike = alike + 1 if run.steps and run.last == effect else 0
-            # A second one alike may come after the first half of a file, which matters to who dies there.
-            if alike > (decided == KILL):
-                # A request that is sent in parts has its answer after the last of them.
-                return decided if decided == LOSE and len(run.steps) - 1 == at else 0
-            run.steps.append(effect)
-            if len(run.steps) > _MOST:
-                return KILL
-            if len(run.steps) - 1 != at:
-                return 0
-            if meanwhile is not None:
-                meanwhile()
-            if effect.is_send and decided > 0:
-                return RESET
-            return error_of_a_disk(effect, at) if decided == errno.EIO else decided
-
+        deciding = Deciding(Run(do, at), Upon(at, decided, meanwhile, but, only, sends, disk, cut, refuse), self.sight)
+        run = deciding.run
         (child,) = self._take(1)
         # Names of sockets are short, and folders of tests are not.
-        with tempfile.TemporaryDirectory(prefix="effects-") as folder, Supervisor(decide, Path(folder, "s")) as by:
+        with (
+            tempfile.TemporaryDirectory(prefix="effects-") as folder,
+            Supervisor(deciding.decide, Path(folder, "s")) as by,
+        ):
             try:
                 run.answer = child.ask(self._lake, do, supervised=str(by.path), **request)
             except ChildDied:
@@ -175,9 +74,9 @@ class Interposed:
         if by.lost:
             self.sight.kinds["answers lost"] += by.lost
         if not {"failed", "refused"} & (run.answer or {"failed": ""}).keys():
-            self.sight.ended(do, seen, by.before)
-        if len(run.steps) > _MOST:
-            raise TooManySteps(f"{do} has no end: it was killed at step {_MOST}, {run.last.below(self._lake.location)}")
+            self.sight.ended(do, deciding.seen, by.before)
+        if len(run.steps) > MOST:
+            raise TooManySteps(f"{do} has no end: it was killed at step {MOST}, {run.last.below(self._lake.location)}")
         return run
 
     def told(self, run: Run, happened: str) -> str:
