@@ -40,7 +40,7 @@ WAYS = {"shared": "laketier: many tables in one job", "per-table": "a Spark job 
 _SAMPLES_EVERY = 2.0
 
 
-class JobPerTable:
+class JobPerTable(LogEngine):
     """A `LogEngine`: what one job would do for many tables, a job after the other does for one each."""
 
     def __init__(self, engine: LogEngine) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from queue import SimpleQueue
 from typing import Protocol
 
 from laketier.rounds.log_task import LogAnswer, LogTask, run_log_task
+from laketier.rounds.threads import Permits, RoundPlaces, Threads
 from laketier.spi import StorageError
 
 
@@ -27,6 +30,12 @@ class TaskDied(StorageError):
 class LogEngine(Protocol):
     """Runs tasks of several tables at once. Driver; safe to call from several threads."""
 
+    @property
+    def late_count(self) -> int:
+        """How many tables have tasks that are silent for so long that others must not wait for them. 0 where the engine
+        does not tell."""
+        return 0
+
     def run(self, tasks: Sequence[LogTask]) -> Iterable[LogAnswer]:
         """The answers to all tasks, in any order, each as soon as the engine can tell it. A task that fails answers
         with its error, and so does one whose process died (`TaskDied` where no other table can have killed it); this
@@ -35,20 +44,65 @@ class LogEngine(Protocol):
         ...
 
 
-class LocalEngine:
-    """Threads of this process: for services that need no more than one machine, and no Spark."""
+class LocalEngine(LogEngine):
+    """Threads of this process: for services that need no more than one machine, and no Spark. ``threads`` tasks at a
+    time, as long as none is silent: one that has no batch for ``patience_seconds``, as its source or its lake does not
+    answer, keeps no other waiting. That is long, as a task may be in the midst of work, with its memory."""
 
-    def __init__(self, threads: int = 4) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="laketier-task")
+    def __init__(self, threads: int = 4, patience_seconds: float = 30.0) -> None:
+        self._count = threads
+        permits, of_late = (Permits(threads, patience_seconds) for _ in range(2))
+        self._places = RoundPlaces(permits, of_late, patience_seconds)
+        self._threads = Threads()
+        self._closed = threading.Event()
+
+    @property
+    def late_count(self) -> int:
+        """See `LogEngine.late_count`."""
+        return self._places.late_count
 
     def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
         """See `LogEngine.run`. The tasks start at once, whoever looks at the answers."""
-        running = [self._pool.submit(run_log_task, task) for task in tasks]
-        return (each.result() for each in as_completed(running))
+        if self._closed.is_set():
+            raise RuntimeError("the engine is closed")
+        by_table: dict[str, deque[LogTask]] = {}
+        for task in tasks:
+            by_table.setdefault(task.table, deque()).append(task)
+        answers: SimpleQueue[LogAnswer | BaseException] = SimpleQueue()
+        for waiting in by_table.values():
+            for _ in range(min(self._count, len(waiting))):  # no thread per task: a first round may have thousands
+                self._threads.start("task", self._run_all, waiting, answers)
+        return (_raised(answers.get()) for _ in tasks)
+
+    def _run_all(self, waiting: deque[LogTask], answers: SimpleQueue[LogAnswer | BaseException]) -> None:
+        while waiting:
+            try:
+                task = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            table = task.log.table
+            with self._places.one(f"{table.name} {table.table_id}") as works:
+                answers.put(self._answer(task, works))
+
+    def _answer(self, task: LogTask, works: Callable[[], None]) -> LogAnswer | BaseException:
+        if self._closed.is_set():
+            return StorageError("the engine was closed before the task began", where=task.table)
+        try:
+            return run_log_task(task, works)
+        except BaseException as error:  # noqa: BLE001 - for whoever takes the answers
+            return error
 
     def close(self, *, wait: bool = True) -> None:
-        """Take no more tasks, and end the threads: those of tasks that run, once these have ended."""
-        self._pool.shutdown(wait=wait, cancel_futures=True)
+        """Begin no more tasks. ``wait``: until those that run have ended."""
+        self._closed.set()
+        while wait and (running := self._threads.one_that_runs()) is not None:
+            running.join()
+
+
+def _raised(answer: LogAnswer | BaseException) -> LogAnswer:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 def balanced(tasks: Sequence[LogTask], groups: int) -> list[list[LogTask]]:

@@ -7,7 +7,7 @@ stored are bad records. Nothing is tried as long as nothing is refused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
@@ -164,39 +164,51 @@ class _BadRecords:
         return record.offset < self.since.get(record.bucket, 0) and record_digest(record) in self.known
 
 
-def run_log_task(task: LogTask) -> LogAnswer:
+def run_log_task(task: LogTask, works: Callable[[], None] | None = None) -> LogAnswer:
     """Read, stage, answer. Executor. An error is an answer too, also one that is no `Exception`, as a panic of a
-    library in Rust: it must not end the job, which other tables share. Raises only what `ends_the_process`."""
+    library in Rust: it must not end the job, which other tables share. Raises only what `ends_the_process`.
+    ``works`` is called at each batch that the source or a merge gives."""
     try:
-        return _run(task)
+        return _run(task, works or _nobody)
     except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
         return LogAnswer(task.table, error=as_told(error, "a task failed", where=task.table), index=task.index)
 
 
-def _run(task: LogTask) -> LogAnswer:
+def _nobody() -> None:
+    """Nobody asks whether the task goes on."""
+
+
+def _run(task: LogTask, works: Callable[[], None]) -> LogAnswer:
     if task.not_after is not None and host_time() >= task.not_after:
         return LogAnswer(task.table, index=task.index, unread=True)
     try:
-        return _staged(task)
+        return _staged(task, works)
     except UnstorableRows as refused:
         if task.merge is not None and not task.merge.takes_whole_records:
             raise shared_refusal(refused) from refused
-        return _staged(task, refused)
+        return _staged(task, works, refused)
 
 
-def _staged(task: LogTask, refused: UnstorableRows | None = None) -> LogAnswer:
+def _staged(task: LogTask, works: Callable[[], None], refused: UnstorableRows | None = None) -> LogAnswer:
     merge = task.merge
     with _dead_letters(task) as dead_letters:
         told = merge is None or merge.counts_bad
         bad = _BadRecords(
             task.policy, task.dead_letters_from, task.dead_letters_known, dead_letters, told=told, refused=refused
         )
-        rows, replaced = _batches(task, bad), list[str]()
+        rows, replaced = _told(_batches(task, bad), works), list[str]()
         if merge is not None:
-            rows = merge.merged(rows, replaced, unordered=any(split.unordered for split in task.splits))
+            unordered = any(split.unordered for split in task.splits)
+            rows = _told(merge.merged(rows, replaced, unordered=unordered), works)
         message = write_task(task.factory, rows, _context(task, merge), replaced)
         dead = None if dead_letters is None else dead_letters.complete()
     return LogAnswer(task.table, message, dead, bad.count, index=task.index)
+
+
+def _told(rows: Iterator[pa.RecordBatch], works: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    for batch in rows:
+        works()
+        yield batch
 
 
 def _dead_letters(task: LogTask) -> AbstractContextManager[DeadLetterStaging | None]:

@@ -10,10 +10,10 @@ from queue import SimpleQueue
 
 from laketier.kit.library_errors import as_told
 from laketier.rounds.log_engine import EngineLost, LogEngine
+from laketier.rounds.threads import RoundPlaces, Threads
 from laketier.service.leases import WorkerLeases
 from laketier.service.rounds import LeasedRound, release_all
 from laketier.service.state import Failure, Lease, Success
-from laketier.service.threads import RoundPlaces, Threads
 from laketier.spi import LaketierError, StorageError
 
 log = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 from laketier.kit import failpoint
+from laketier.rounds.threads import RoundPlaces, Threads
 from laketier.service.failpoints import PLANNED
 from laketier.service.leases import WorkerLeases
 from laketier.service.rounds import LeasedRound, release_all
-from laketier.service.threads import RoundPlaces, Threads
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """A worker: takes due tables, runs their rounds, many small ones in one job, and says how they ended.
 
 No table waits for another that hangs: each is planned and committed in a thread of its own, and what is late goes on
-by itself while the next tables are taken.
+by itself while the next tables are taken. So it is with tasks, where the engine sees to it (`LocalEngine`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from laketier.kit import failpoint
 from laketier.kit.library_errors import as_told
 from laketier.rounds.log_engine import EngineLost, LogEngine
+from laketier.rounds.threads import Permits, RoundPlaces, Threads
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import LEASED
 from laketier.service.index_keeper import IndexKeeper
@@ -26,7 +27,6 @@ from laketier.service.planning import RoundPlanner
 from laketier.service.rounds import LeasedRound, release_all
 from laketier.service.state import StateError, StateStore, Worker
 from laketier.service.tables import ServiceTables
-from laketier.service.threads import Permits, RoundPlaces, Threads
 from laketier.service.until_idle import UntilIdle
 
 log = logging.getLogger(__name__)
@@ -247,8 +247,8 @@ class TieringWorker:
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
         self._leases.tell()
-        late = min(self._planning.late_count + self._committing.late_count, self.settings.tables)
-        room = self.settings.tables + late - len(self._leases)
+        late = self._planning.late_count + self.engine.late_count + self._committing.late_count
+        room = self.settings.tables + min(late, self.settings.tables) - len(self._leases)
         leases = self._leases.take(room) if room > 0 else ()
         if leases:
             failpoint(LEASED)

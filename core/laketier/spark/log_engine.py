@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import SparkSession
 
 from laketier.rounds import LogAnswer, LogTask, run_log_task
-from laketier.rounds.log_engine import EngineDied, EngineLost, TaskDied, balanced
+from laketier.rounds.log_engine import EngineDied, EngineLost, LogEngine, TaskDied, balanced
 from laketier.spark.classic import context_of
 from laketier.spark.failures import GONE, GONE_FIX, is_of_a_death, why_ended, why_gone
 from laketier.spi import StorageError
@@ -19,7 +19,7 @@ _TASKS_PER_CORE = 2
 _FAILURES_PER_HALVING = 2
 
 
-class SparkLogEngine:
+class SparkLogEngine(LogEngine):
     """Each Spark task runs the log tasks of several small tables, or one of a big table. A `LogEngine`."""
 
     def __init__(self, spark: SparkSession) -> None:

@@ -42,9 +42,15 @@ class Permits:
         self._places: dict[object, float] = {}
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        """Wait for a place, and have it meanwhile."""
+    def one(self) -> Iterator[Callable[[], None]]:
+        """Wait for a place, and have it meanwhile. Who calls what this yields is not slow so far."""
         me = object()
+
+        def works() -> None:
+            with self._changed:
+                if self._places.pop(me, None) is not None:
+                    self._places[me] = time.monotonic()
+
         with self._changed:
             while len(self._places) >= self._count:
                 oldest, since = next(iter(self._places.items()))
@@ -55,7 +61,7 @@ class Permits:
                     self._changed.wait(left)
             self._places[me] = time.monotonic()
         try:
-            yield
+            yield works
         finally:
             with self._changed:
                 self._places.pop(me, None)
@@ -76,11 +82,12 @@ class RoundPlaces:
 
     @property
     def late_count(self) -> int:
-        """How many wait, or have a place, for longer than patience lasts, or are of tables that are known to be
-        late."""
+        """How many tables wait, or have a place, for longer than patience lasts, or are known to be late."""
         then = time.monotonic() - self._patience_seconds
         with self._lock:
-            return sum(table in self._known_late or since < then for table, since in self._under_way.values())
+            return len(
+                {table for table, since in self._under_way.values() if table in self._known_late or since < then}
+            )
 
     def is_known_late(self, table: str) -> bool:
         """Whether it was late the last time."""
@@ -88,26 +95,39 @@ class RoundPlaces:
             return table in self._known_late
 
     @contextmanager
-    def one(self, table: str) -> Iterator[None]:
-        """Wait for a place, and have it meanwhile."""
+    def one(self, table: str) -> Iterator[Callable[[], None]]:
+        """Wait for a place, and have it meanwhile. Who calls what this yields is not late so far."""
         me = object()
         with self._lock:
             self._under_way[me] = (table, time.monotonic())
             permits = self._of_late if table in self._known_late else self._permits
         try:
-            with permits.one():
+            with permits.one() as keep:
                 since = time.monotonic()
+                was_late = False
+
+                def works() -> None:
+                    nonlocal since, was_late
+                    keep()
+                    was_late = was_late or self._is_late(since)
+                    since = time.monotonic()
+                    with self._lock:
+                        self._under_way[me] = (table, since)
+
                 try:
-                    yield
+                    yield works
                 finally:
-                    self._note(table, time.monotonic() - since)
+                    self._note(table, was_late or self._is_late(since))
         finally:
             with self._lock:
                 del self._under_way[me]
 
-    def _note(self, table: str, seconds: float) -> None:
+    def _is_late(self, since: float) -> bool:
+        return time.monotonic() - since > self._patience_seconds
+
+    def _note(self, table: str, was_late: bool) -> None:
         with self._lock:
-            if seconds > self._patience_seconds:
+            if was_late:
                 self._known_late.add(table)
             else:
                 self._known_late.discard(table)

@@ -1,0 +1,88 @@
+"""Places for what may hang: who is silent loses its own, and who works keeps it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from laketier.rounds import threads
+from laketier.rounds.threads import Permits, RoundPlaces
+
+PATIENCE = 600.0
+
+
+class Clock:
+    """`time`, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(threads, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def places() -> RoundPlaces:
+    return RoundPlaces(Permits(1, PATIENCE), Permits(1, PATIENCE), PATIENCE)
+
+
+@pytest.fixture
+def other(places: RoundPlaces) -> Iterator[Callable[[], threading.Event]]:
+    """Begins to wait for a place; what it returns is set once it has one."""
+    begun: list[threading.Thread] = []
+
+    def begin() -> threading.Event:
+        entered = threading.Event()
+
+        def enter() -> None:
+            with places.one("other"):
+                entered.set()
+
+        begun.append(threading.Thread(target=enter))
+        begun[-1].start()
+        return entered
+
+    yield begin
+    for each in begun:
+        each.join()
+
+
+def test_who_is_silent_keeps_no_other_waiting(
+    places: RoundPlaces, other: Callable[[], threading.Event], clock: Clock
+) -> None:
+    with places.one("table"):
+        clock.now += PATIENCE + 1
+        assert places.late_count == 1
+        assert other().wait(60)
+    assert places.is_known_late("table")
+
+
+def test_who_works_keeps_its_place_for_as_long_as_it_takes(
+    places: RoundPlaces, other: Callable[[], threading.Event], clock: Clock
+) -> None:
+    with places.one("table") as works:
+        for _ in range(3):
+            clock.now += PATIENCE - 1
+            works()
+        assert places.late_count == 0
+        assert not other().wait(0.3), "two work in one place"
+    assert not places.is_known_late("table")
+
+
+def test_who_was_silent_once_is_late_until_it_is_in_time_again(places: RoundPlaces, clock: Clock) -> None:
+    with places.one("table") as works:
+        clock.now += PATIENCE + 1
+        works()
+    assert places.is_known_late("table")
+    with places.one("table"):
+        pass
+    assert not places.is_known_late("table")
