@@ -24,7 +24,8 @@ REPORTS = ROOT / "docs" / "proof" / "conformance"
 THIRD_PARTY = REPORTS / "third-party"
 WRONG = ROOT / "tests" / "conformance" / "wrong_plugins"
 WRONG_SOURCES = tuple(
-    ROOT / "tests" / "support" / f"altered_{name}.py" for name in ("notes", "polls", "pages", "habits", "changes")
+    ROOT / "tests" / "support" / f"altered_{name}.py"
+    for name in ("notes", "polls", "pages", "habits", "waits", "changes")
 )
 _NO_LIBRARY = ("python", "system", "laketier", "pyarrow", "pytest")
 

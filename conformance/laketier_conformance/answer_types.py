@@ -20,6 +20,7 @@ from typing import Any
 
 from laketier import spi
 from laketier_conformance.expect import shown
+from laketier_conformance.heard import heard
 
 CONTRACT: tuple[type, ...] = (
     spi.LakeStoragePlugin,
@@ -89,6 +90,7 @@ def _watched(function: Callable[..., Any], said: str, hint: Any) -> Callable[...
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         answer = function(*arguments, **named)
+        heard()
         wrong = None if hint is type(None) else next(_wrong(answer, hint, "the answer"), None)
         if wrong is not None:
             WRONG.append(f"{said} answers what its contract says: {wrong}")

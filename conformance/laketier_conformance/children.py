@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from laketier_conformance.expect import HarnessFailed
 from laketier_conformance.forks import Forked, Forks
+from laketier_conformance.heard import heard
 from laketier_conformance.lake import Lake
 
 PATIENCE_SECONDS = 120.0
@@ -78,6 +79,7 @@ class Child:
         """Until it says something, or ends. Raises `TimeoutError` once it only waits, or worked for too long."""
         begun = spent = _processor_seconds(self._process.pid)
         for number in range(1, _AGAIN + 2):
+            heard()  # it has limits of its own
             if _says_more(pipe, PATIENCE_SECONDS):
                 return
             before, spent = spent, _processor_seconds(self._process.pid)

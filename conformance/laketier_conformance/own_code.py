@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import pytest
 
 _HERE = Path(__file__).parent
-_PACKAGES = (_HERE.name, "laketier_source_conformance")
-_PLACES = tuple(_HERE.with_name(package) for package in _PACKAGES)
+PACKAGES = (_HERE.name, "laketier_source_conformance")
+_PLACES = tuple(_HERE.with_name(package) for package in PACKAGES)
 _DEFINED = re.compile(r"^(?:async )?(?:def|class) (\w+)", re.MULTILINE)
 _METHODS = re.compile(r"^    (?:async )?def (\w+)", re.MULTILINE)
 _IMPORTED = re.compile(r"^from (laketier_(?:source_)?conformance[\w.]*) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
@@ -66,14 +66,15 @@ def is_ours(path: Path) -> bool:
     return path.is_relative_to(_HERE)
 
 
-def _is_of_a_suite(path: Path) -> bool:
+def is_of_a_suite(path: Path) -> bool:
+    """Whether a file is one of the suite of formats, or of that of sources."""
     return any(path.is_relative_to(place) for place in _PLACES)
 
 
 def replaced() -> str | None:
     """The first part of the suite for which something else stands, in a sentence; None where each is its own."""
     for name, module in list(sys.modules.items()):
-        if name not in _MODULES and name.startswith(_PACKAGES):
+        if name not in _MODULES and name.startswith(PACKAGES):
             _MODULES.add(name)
             if (wrong := next(_foreign(module), None)) is not None:
                 _MODULES.discard(name)  # it may be put back, and be looked at again
@@ -95,7 +96,7 @@ def really_called(item: pytest.Function) -> Iterator[None]:
     """A test that passes is the suite's own, was called, and called the suite's own functions: a hook of somebody
     else's may answer in its place."""
     function, calls = item.obj, 0
-    if not _is_of_a_suite(Path(inspect.unwrap(function).__code__.co_filename)):
+    if not is_of_a_suite(Path(inspect.unwrap(function).__code__.co_filename)):
         pytest.fail(f"the function of this test was replaced by one that is not of the suite: {_LEAVE}")
 
     @functools.wraps(function)
@@ -125,7 +126,7 @@ def _is_whole() -> None:
 def _foreign(module: ModuleType) -> Iterator[str]:
     """What stands in a module for something of the suite. The rest of it is kept in mind."""
     file = Path(module.__file__ or "")
-    if not _is_of_a_suite(file) or not file.is_file():
+    if not is_of_a_suite(file) or not file.is_file():
         return
     source, names, parts = inspect.getsource(module), vars(module), list[_Part]()
     methods = set(_METHODS.findall(source))

@@ -149,6 +149,7 @@ def pytest_configure(config: pytest.Config) -> None:
         for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
             # An author's own tests may be named in another way.
             config.addinivalue_line(pattern, ours)
+        from laketier_conformance.patience import Patience
         from laketier_conformance.suite import Suite
 
         names = _formats(config)
@@ -158,6 +159,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--lake-report and --lake-page: {both.pop()} can't be both, name two files")
         suite = Suite(config, names, _lanes(config), reports, pages, _options(config))
         config.pluginmanager.register(suite, "laketier_conformance_suite")
+        config.pluginmanager.register(Patience(suite))
         if config.getoption("lake_by_turns"):
             from laketier_conformance.manifest import expected_tests
             from laketier_conformance.turns import Turns, named_by_turns

@@ -22,7 +22,7 @@ from laketier.spi import LogOffsets, LogRange
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
-from laketier_source_conformance.reads import read_range, read_splits
+from laketier_source_conformance.reads import each, read_range, read_splits
 from laketier_source_conformance.system import ORIGIN
 from laketier_source_conformance.tiered import config_of, run_rounds
 
@@ -72,7 +72,7 @@ def _count(request: dict[str, Any]) -> dict[str, Any]:
     rows = largest = 0
     before = _peak()
     for split in splits:
-        for batch in log.read(split):
+        for batch in each(log.read(split)):
             rows += batch.num_rows
             largest = max(largest, batch.num_rows)
     return {"rows": rows, "largest": largest, "grown": _peak() - before}
@@ -85,7 +85,7 @@ _BEGUN: list[Iterator[pa.RecordBatch]] = []
 def _begin(request: dict[str, Any]) -> dict[str, Any]:
     """Read the first batch of some splits."""
     log, splits = pickle.loads(Path(request["task"]).read_bytes())  # noqa: S301 - of the process that asks
-    reads = chain.from_iterable([log.read(split) for split in splits])
+    reads = each(chain.from_iterable([log.read(split) for split in splits]))
     first = sum(batch.num_rows for batch in islice(reads, 1))
     _BEGUN.append(reads)
     return {"rows": first}

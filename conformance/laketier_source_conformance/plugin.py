@@ -64,9 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
     for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
         # An author's own tests may be named in another way.
         config.addinivalue_line(pattern, ours)
+    from laketier_conformance.patience import Patience
     from laketier_source_conformance.suite import SourceSuite
 
-    config.pluginmanager.register(SourceSuite(config), "laketier_source_conformance_suite")
+    suite = SourceSuite(config)
+    config.pluginmanager.register(suite, "laketier_source_conformance_suite")
+    config.pluginmanager.register(Patience(suite))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, TableLog
+from laketier_conformance.heard import heard
 from laketier_source_conformance.harness import Row
 
 _A_DAY = 24 * 3600 * 1000
 _LONG_AGO = 946_684_800_000
 """The year 2000, in ms."""
+_MOST_EMPTY = 10_000
 _FEW = 16
 """Offsets that are read one by one, whatever they have."""
 
@@ -41,10 +43,24 @@ def expect_ms(found: int, what: str) -> None:
     assert _LONG_AGO < found < now + _A_DAY, f"{what} is in ms since 1970: expected about {now}, found {found}"
 
 
+def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches of a read, as they come. A few without rows are right, as of a page of gaps: a read of nothing else
+    never ends."""
+    empty = 0
+    for batch in batches:
+        heard()
+        empty = 0 if batch.num_rows else empty + 1
+        if empty == _MOST_EMPTY:
+            raise AssertionError(
+                f"a read gives {empty} batches without a row, one after the other: expected rows, or its end"
+            )
+        yield batch
+
+
 def by_turns(reads: Sequence[Iterator[pa.RecordBatch]]) -> list[list[pa.RecordBatch]]:
     """The batches of each read, where one batch is taken of each in turn until all have ended."""
     found: list[list[pa.RecordBatch]] = [[] for _ in reads]
-    going = dict(enumerate(reads))
+    going = dict(enumerate(map(each, reads)))
     while going:
         for which, read in list(going.items()):
             batch = next(read, None)
@@ -106,14 +122,14 @@ def begun(log: TableLog) -> tuple[int, Iterator[pa.RecordBatch]]:
     """Begin to read a whole log, as tasks do. Returns the number of rows of the first batch, and the others."""
     reads = [carried(log).read(split) for split in log.plan(whole(log.bounds()))]
     first = sum(batch.num_rows for batch in islice(reads[0], 1))
-    return first, chain.from_iterable(reads)
+    return first, each(chain.from_iterable(reads))
 
 
 def read_splits(log: TableLog, splits: Iterable[LogSplit], columns: Sequence[str] | None = None) -> Read:
     """Read splits of a plan, one after the other."""
     read = Read()
     for split in splits:
-        read.batches += log.read(split, columns=columns, on_bad_record=read.bad.append)
+        read.batches += each(log.read(split, columns=columns, on_bad_record=read.bad.append))
     return read
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from laketier.registry import OpenSource, installed_sources, open_log_source
 from laketier.rounds.checked_log import CheckedLog
 from laketier_conformance.expect import HarnessFailed, NotShown, expect, told
+from laketier_conformance.heard import heard
 from laketier_source_conformance.harness import KeptByReader, Row, SourceHarness
 
 ORIGIN = "the conformance suite"
@@ -133,6 +134,7 @@ class Table:
         with blamed("table_options"):
             options = dict(self.system.harness.table_options)
         log = CheckedLog.of(self.system.source().open(self.listed, options), self.listed)
+        heard()
         self.system.closes(log)
         return log
 
@@ -166,6 +168,7 @@ def blamed(member: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]
     """Whatever the block raises is the harness's own error."""
     try:
         yield
+        heard()
     except but:
         raise
     except Exception as error:

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from altered_habits import RIGHT, WRONG, plugin_of
 from altered_notes import Right, whole_splits, wrong
 from altered_pages import ReadsByTheNameAlone
+from altered_waits import RIGHT, WRONG, plugin_of
 from laketier.spi import BadRecord, BucketBounds, LogRange, LogSplit, StorageError, TableLog
 from laketier_source_conformance.harness import Row
 from notes import NotesHarness, NotesLog, NotesSource
