@@ -308,6 +308,11 @@ class LogRound:
         failpoint(DEAD_LETTERS_PUBLISHED)
 
     @property
+    def last_epoch(self) -> int | None:
+        """That of the lake table's watermark, as `plan` saw it. None where there was none, or nothing to do."""
+        return None if self._last is None else self._last.epoch
+
+    @property
     def end(self) -> LogOffsets:
         """Where the table will have read up to. After `plan`."""
         assert self._next is not None

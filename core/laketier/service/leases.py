@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from laketier.kit import failpoint
 from laketier.service.failpoints import FINISHED
+from laketier.service.other_services import ANOTHER
 from laketier.service.outage import Outage
 from laketier.service.state import Failure, Lease, StateError, StateStore, StateUnavailable, Success, Worker
 
@@ -18,10 +19,7 @@ _HEARTBEATS_PER_LEASE = 4
 _TELL_AGAIN_SECONDS = 0.2
 _RAISED = "the state database was lost or restored"
 # By itself the database gives only fences above the raised one.
-_RAISED_AGAIN = (
-    "and it was raised here before. Another service with the same name, and a state database of its own, tiers this "
-    "table, too: stop one of them, or give both the same `state`. Or the state database was restored again"
-)
+_RAISED_AGAIN = f"and it was raised here before. {ANOTHER}. Or the state database was restored again"
 _Key = tuple[int, int]
 
 

@@ -18,6 +18,7 @@ from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import COMMITTED, STAGED
 from laketier.service.leases import WorkerLeases
 from laketier.service.open_files import OpenFileKeeper
+from laketier.service.other_services import PublishedEpochs
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Death, Failure, Lease, Success
 from laketier.service.state.leasing import lost
@@ -36,6 +37,7 @@ class LeasedRound:
     leases: WorkerLeases
     tables: ServiceTables
     caught_up: CaughtUpTables
+    published: PublishedEpochs
     open_files: OpenFileKeeper | None = None
     planned_at: int = 0
     tasks: Sequence[LogTask] = ()
@@ -91,6 +93,8 @@ class LeasedRound:
             None if self.open_files is None else self.open_files.slot(self.key),
         )
         self.tasks = self._round.plan(bounds)
+        if (last := self._round.last_epoch) is not None:
+            self.published.compare(self.lease, last)
 
     def _require_same_target(self, table: ConfiguredTable) -> None:
         """The rows would go on in the old lake table otherwise, and the state would tell that of the new one."""
@@ -172,6 +176,7 @@ class LeasedRound:
         return self._success(done)
 
     def _success(self, done: LogRoundResult) -> Success:
+        self.published.ended(self.lease, done.epoch)
         return Success(
             force_completed=done.left > 0,
             epoch=done.epoch,

@@ -22,6 +22,7 @@ from laketier.service.index_keeper import IndexKeeper
 from laketier.service.jobs import RoundJobs
 from laketier.service.leases import WorkerLeases
 from laketier.service.open_files import OpenFileKeeper
+from laketier.service.other_services import PublishedEpochs
 from laketier.service.outage import Outage
 from laketier.service.planning import RoundPlanner
 from laketier.service.rounds import LeasedRound, release_all
@@ -89,6 +90,7 @@ class TieringWorker:
         self._until: UntilIdle | None = None
         self._leases = WorkerLeases(self.store, self.worker, self.settings.lease_seconds)
         self._caught_up = CaughtUpTables()
+        self._published = PublishedEpochs()
         self._threads = Threads()
         patience, count = self.settings.patience_seconds, self.settings.threads
         permits, of_late = Permits(count, patience), Permits(count, patience)
@@ -253,7 +255,10 @@ class TieringWorker:
         if leases:
             failpoint(LEASED)
             self._planner.plan(
-                [LeasedRound(lease, self._leases, self.tables, self._caught_up, self.open_files) for lease in leases]
+                [
+                    LeasedRound(lease, self._leases, self.tables, self._caught_up, self._published, self.open_files)
+                    for lease in leases
+                ]
             )
         rounds = self._planner.take()
         self._jobs.run(self.engine, rounds, self.settings.patience_seconds)

@@ -113,7 +113,8 @@ def test_two_services_on_one_lake_table_lose_no_row_and_are_told(
     other = service.worker()
     again = "Another service with the same name, and a state database of its own, tiers this table, too"
     for number in range(3):
-        assert ("was lost or restored" in caplog.text, again in caplog.text) == (number > 1, False)
+        told = ("was lost or restored", again, "and it was raised here before")
+        assert [text in caplog.text for text in told] == [number > 1, number > 1, False]
         service.lines["t"].append(number)
         for _ in range(3):
             service.later()
@@ -121,8 +122,30 @@ def test_two_services_on_one_lake_table_lose_no_row_and_are_told(
         service.lines["t"].append(10 + number)
         service.later()
         other.work_once()
-    assert again in caplog.text
+    assert "and it was raised here before. Another service with the same name" in caplog.text
     assert service.ids(one, "t") == [0, 1, 2, 10, 11, 12]
+
+
+@pytest.mark.parametrize("other", [None, "worker", "service"])
+def test_another_service_whose_fences_go_in_step_is_told(
+    make: Callable[..., Service], caplog: pytest.LogCaptureFixture, other: str | None
+) -> None:
+    service = make("t")
+    one = another = service.worker()
+    if other == "service":
+        service.file.write_text(service.file.read_text().replace("state.db", "another.db"))
+    if other:
+        another = service.worker()
+    for number in range(4):
+        service.lines["t"].append(number)
+        for _ in range(2):  # the second finds nothing to do
+            service.later()
+            (one, another)[number % 2].work_once()
+    assert service.ids(one, "t") == [0, 1, 2, 3]
+    assert service.table("t").fence == (4 if other == "service" else 8)
+    assert "was lost or restored" not in caplog.text
+    told = caplog.text.count("Another service with the same name, and a state database of its own")
+    assert told == (2 if other == "service" else 0), "once by each worker"
 
 
 def test_sources_are_not_listed_while_the_state_database_is_away(
