@@ -44,6 +44,8 @@ ssl.endpoint.identification.algorithm=
 """
 USER = "laketier"
 PASSWORD = "correct-horse-battery"
+_START_SECONDS = 240
+"""A busy machine took more than a minute to begin with Java."""
 
 
 class KafkaServer:
@@ -80,7 +82,7 @@ class KafkaServer:
         with (folder / "format.log").open("wb") as log:
             subprocess.run(
                 [*self._java, *format_storage, str(self._properties)],
-                stdout=log, stderr=log, timeout=60, check=True,
+                stdout=log, stderr=log, timeout=_START_SECONDS, check=True,
             )  # fmt: skip
         self.start()
 
@@ -96,7 +98,7 @@ class KafkaServer:
         )
         self._pid = int(started.stdout)
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0, **self.client})
-        self.admin.list_topics(timeout=60)
+        self.admin.list_topics(timeout=_START_SECONDS)
 
     def kill(self) -> None:
         """At once."""
