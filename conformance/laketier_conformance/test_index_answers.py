@@ -24,16 +24,27 @@ from laketier.spi import (
     Not,
     Op,
     TableChanged,
+    Watermark,
     WriteMode,
+    new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
 from laketier_conformance import foreign
 from laketier_conformance.children import Child, ChildDied
-from laketier_conformance.documents import FILTERED, INDEX, PHRASES, QUERIES, Documents, kind_of_numbers, size_of
+from laketier_conformance.documents import (
+    FILTERED,
+    INDEX,
+    PHRASES,
+    QUERIES,
+    Documents,
+    documents,
+    kind_of_numbers,
+    size_of,
+)
 from laketier_conformance.expect import expect, goes_well, refused, the_one
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import Lake
+from laketier_conformance.lake import Lake, token
 
 Unproven = Callable[[str, str], None]
 Take = Callable[[int], list[Child]]
@@ -460,3 +471,24 @@ def test_watermarks_stay_as_they_are(texts: Documents) -> None:
         replay = texts.append(epoch, range(500, 505))
         expect(replay, RoundOutcome.ALREADY_THERE, f"an epoch that is replayed after an index {what}")
     expect(sorted(texts.order), sorted(texts.ids), "the rows after an index was built, replaced and dropped")
+    _comes_within_a_round(texts, epoch + 1, spec)
+
+
+def _comes_within_a_round(texts: Documents, epoch: int, spec: IndexSpec) -> None:
+    """The round lands, or its driver looks once more. So it lands behind a commit of which it could not know."""
+    told, commit_id, ids = "an index was published between the look of a round and its commit", new_attempt_id(), [600]
+    plan, built = texts.built(2, spec=spec)
+    committer = texts.table.committer(commit_id=commit_id)
+    state, staged = committer.open(), texts.table.stage_arrow([documents(ids)])
+    texts.indexer.publish(plan, built)
+    with goes_well(f"{told}: the round", but=(Conflict,)), contextlib.suppress(Conflict):
+        committer.publish(state, [staged], Watermark(token(epoch), commit_id))
+        texts.ids.extend(ids)
+    committer.close()
+    for each in (epoch, epoch + 1):
+        is_there = each == epoch and ids[0] in texts.ids
+        with goes_well(f"{told}, and epoch {each} is run"):
+            outcome = texts.append(each, [ids[0] + each - epoch])
+        expected = RoundOutcome.ALREADY_THERE if is_there else RoundOutcome.PUBLISHED
+        expect(outcome, expected, f"{told}: the outcome of epoch {each}, run after that")
+    expect(sorted(texts.order), sorted(texts.ids), f"{told}: the rows after two rounds since")
