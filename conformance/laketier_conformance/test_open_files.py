@@ -138,6 +138,9 @@ def test_files_are_finished_by_hand(lake: Lake, harness: Harness) -> None:
             other.append(epoch, ids_of(epoch + 10))
         before, marks = table.ids, (table.watermark("p"), table.watermark("q"))
         open_then, since = {*left_open(table)}, table.latest if lake.declares(Feature.INCREMENTAL_READ) else 0
+        for each in (living, other):
+            if each.pipeline not in {file.pipeline for file in open_then}:
+                _holds_no_file(table, each, f"pipelines p and q committed by turns, and {each.pipeline} goes on")
         for pipelines in ([], ["nobody's"]):
             _finish(maintenance, pipelines)
             expect({*left_open(table)}, open_then, f"open files after those of the pipelines {pipelines} were finished")

@@ -553,6 +553,8 @@ def test_a_summary_is_mended_by_what_became_of_its_survivors(tmp_path: Path, sam
         scores = now.scores[view].values()
         assert (sum(each.ours for each in scores), sum(each.equivalent for each in scores)) == (1, 1), view
     assert mended(now, replace(since, ours={first: ours})) == now, "twice is as once"
+    older = replace(now, survivors=[replace(each, before="value += 0") for each in now.survivors])
+    assert [each.gone for each in (*now.survivors, *mended(older, since).survivors)] == [False, False, True, True]
 
 
 def test_the_module_of_a_commit() -> None:

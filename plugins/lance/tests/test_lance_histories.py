@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import lance
 import pyarrow as pa
 import pytest
 
@@ -156,6 +157,18 @@ def test_a_round_that_the_table_forgot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "rounds_since", lambda *_: (LanceRound(5, "p", "other"),))
     with pytest.raises(RolledBack, match="version 5 published a later epoch of pipeline 'p' than epoch 1"):
         a_state(9, **{key: told(1, 4)})._refuse_rollback(Watermark(Token("p", "r", 1), "c"))
+
+
+def test_the_oldest_version_is_cleaned_up_while_it_is_asked_for_a_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it says nothing of the pipeline. One that is there and can't be read is damage."""
+    found = a_state(9)
+    found.dataset.checkout_version = lambda version: lance.dataset(f"/nowhere/{version}")
+    listed = [[3, 9], [9]]
+    monkeypatch.setattr(state, "versions_of", lambda _: listed.pop(0))
+    assert found._oldest_with("p") is None
+    listed.extend([[3, 9], [3, 9]])
+    with pytest.raises(TableError):
+        found._oldest_with("p")
 
 
 def test_a_commit_is_looked_for_from_the_newest_version_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,10 @@ def page(folder: Path = SUMMARIES) -> str:
             parts.append(f"[The file of the target]({file}) names its survivors, most of which may be noticed yet.\n")
             continue
         open_ones = [each for each in summary.survivors if not (each.why or each.ours)]
-        parts.append(_survivors("Survivors that nobody argued", open_ones))
+        parts.append(_survivors("Survivors that nobody argued", [each for each in open_ones if not each.gone]))
+        gone = [each for each in open_ones if each.gone]
+        if gone:
+            parts.append(_survivors("Survivors that nobody argued, and whose code is gone since", gone))
         parts.append(_survivors("Survivors that change nothing", [each for each in summary.survivors if each.why]))
     return "\n".join(parts)
 

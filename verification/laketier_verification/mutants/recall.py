@@ -50,8 +50,10 @@ def recalled(summary: Summary, modules: Mapping[str, Module]) -> Iterator[Result
 
 def mended(summary: Summary, told: Told) -> Summary:
     """With what became of its survivors since: those that a run noticed, those that our own tests notice, those that
-    somebody argued, and those that have met all tests."""
-    still = {result.key for result in recalled(summary, TARGETS[told.name].modules()) if not result.noticed}
+    somebody argued, those that have met all tests, and those whose code is gone."""
+    modules = TARGETS[told.name].modules()
+    still = {result.key for result in recalled(summary, modules) if not result.noticed}
+    there = {_text(mutant.key) for module in modules.values() for mutant in module.mutants}
     now = {_text(result.key): result for result in told.results if result.key in still}
     since = [(each, now[_of(each)]) for each in summary.survivors if _of(each) in now]
     left = [_since(each, now.get(_of(each)), told) for each in summary.survivors]
@@ -77,7 +79,7 @@ def mended(summary: Summary, told: Told) -> Summary:
         summary,
         score=better(summary.score, since),
         scores=scores,
-        survivors=[each for each in left if each is not None],
+        survivors=[replace(each, gone=_of(each) not in there) for each in left if each is not None],
         waiting=min(summary.waiting, len(left) - left.count(None) - met_all),
     )
 

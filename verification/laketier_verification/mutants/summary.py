@@ -23,7 +23,7 @@ VIEWS: tuple[tuple[str, Callable[[Result], str]], ...] = (("rule", rule), ("modu
 @dataclass(frozen=True)
 class Survivor:
     """A mutant that no test of the target noticed. ``why``: nobody could, and here is the reason. ``ours``: our own
-    tests notice it."""
+    tests notice it. ``gone``: so is its code since, and nobody can make it any more."""
 
     module: str
     function: str
@@ -32,6 +32,7 @@ class Survivor:
     after: str
     why: str = ""
     ours: bool = False
+    gone: bool = False
 
     @classmethod
     def of(cls, told: Told, result: Result) -> Survivor:
