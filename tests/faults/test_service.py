@@ -11,6 +11,7 @@ import pytest
 
 from depth import deep_where
 from laketier.service import failpoints
+from laketier.tiering.failpoints import PUBLISH_AFTER
 from laketier_verification.faults.service_lab import Lab
 from laketier_verification.faults.service_scenarios import last_commits_lost, server_restarted
 from laketier_verification.postgresql import running_postgresql
@@ -53,11 +54,12 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(make: MakeLab, format
 
 
 @pytest.mark.slow
-def test_a_zombie_whose_lease_was_taken_over_is_refused(make: MakeLab) -> None:
+@pytest.mark.parametrize("point", [failpoints.STAGED, pytest.param(PUBLISH_AFTER, marks=pytest.mark.deep)])
+def test_a_zombie_whose_lease_was_taken_over_is_refused(make: MakeLab, point: str) -> None:
     lab = make("delta")
     lab.feed()
-    zombie, flag = lab.pausing(failpoints.STAGED)
-    lab.until(flag.exists, "the worker staged nothing")
+    zombie, flag = lab.pausing(point)
+    lab.until(flag.exists, f"the worker did not get to {point}")
     with lab.stopped(zombie):
         lab.start()
         lab.feed()

@@ -26,7 +26,7 @@ KILLS = (
     failpoints.COMMITTED,
     failpoints.FINISHED,
 )
-ZOMBIES = (failpoints.PLANNED, failpoints.STAGED, PUBLISH_BEFORE)
+ZOMBIES = (failpoints.PLANNED, failpoints.STAGED, PUBLISH_BEFORE, PUBLISH_AFTER)
 _NEW_IDS = 1_000_000_000
 
 
