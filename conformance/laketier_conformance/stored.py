@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import get_type_hints
@@ -30,6 +31,7 @@ class Stored:
     store: Store
     bucket: ObjectStore
     before: tuple[int, int]
+    options_of: Callable[[ObjectStore], Mapping[str, str] | None] = field(repr=False)
 
     @classmethod
     def of(cls, store: Store, plugin: LakeStoragePlugin, harness: Harness, folder: Path) -> Stored:
@@ -37,13 +39,23 @@ class Stored:
         bucket = store.bucket(folder)
         with ExitStack() as left:
             left.callback(store.clear, bucket.bucket)
-            given = harness.object_store(bucket)
-            options = _usual(plugin, bucket) if given is None else given
+
+            def options_of(bucket: ObjectStore) -> Mapping[str, str] | None:
+                given = harness.object_store(bucket)
+                return _usual(plugin, bucket) if given is None else given
+
+            options = options_of(bucket)
             if options is None:
                 raise NotShown(Feature.OBJECT_STORES, "the format's harness has no object_store")
             left.pop_all()
         lake = Lake(plugin.identifier, bucket.warehouse, options, dates_by=DATES_BY)
-        return cls(lake, store, bucket, _counts(store.proxy))
+        return cls(lake, store, bucket, _counts(store.proxy), options_of)
+
+    def with_settings(self, **settings: str) -> Lake:
+        """The same warehouse, with some of the bucket's settings replaced."""
+        options = self.options_of(dataclasses.replace(self.bucket, **settings))
+        assert options is not None, "a harness tells the options of each bucket"
+        return dataclasses.replace(self.lake, options=options)
 
     @property
     def proxy(self) -> Proxy:

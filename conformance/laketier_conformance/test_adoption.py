@@ -30,7 +30,7 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier_conformance import apart
 from laketier_conformance.children import Child
-from laketier_conformance.expect import NotShown, expect, refused
+from laketier_conformance.expect import NotShown, expect, goes_well, refused
 from laketier_conformance.lake import Lake, ids_of, name_of, token
 from laketier_conformance.lying import LyingFiles
 from laketier_conformance.outside import LONG_AGO, files_below
@@ -112,10 +112,18 @@ def test_rounds_go_on_in_it(lake: Lake) -> None:
 
 @pytest.mark.needs(Feature.OVERWRITE)
 def test_an_overwrite_takes_their_rows_away(lake: Lake) -> None:
-    lying = _lying(lake)
-    lying.adopt()
+    """Files of two folders may have one name, and the snapshot of before needs both."""
+    lying = LyingFiles.of(lake)
+    lying.put("day=2026-01-01/a.parquet", ids_of(FIRST))
+    lying.put("day=2026-01-02/a.parquet", ids_of(SECOND))
+    lying.adopt(partitions=True, types={"day": pa.date32()})
+    before = lying.table.source.plan(ScanRequest()).snapshot_id
     lying.table.round(token(0), [ids_of(5)], WriteMode.OVERWRITE)
     expect(lying.table.ids, ids_of(5), "rows after a table of files was overwritten")
+    if lake.declares(Feature.TIME_TRAVEL):
+        with goes_well("the snapshot before an overwrite is read, whose files have one name in two folders"):
+            found = lying.table.read(columns=("id",), snapshot_id=before)["id"].to_pylist()
+        expect(sorted(found), THEIRS, "rows of the snapshot before an overwrite")
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)

@@ -26,6 +26,7 @@ from laketier_conformance.interposed.runs import (
     Interposed,
     done_twice_at_each,
     failed_at_each,
+    filled_at_each,
     halved_at_each,
     interrupted_at_each,
     killed_at_each,
@@ -251,7 +252,8 @@ def test_a_driver_of_the_same_epoch_before_each_effect(table: Table, children: T
             other = twins.pop()
             outcomes.append(other.answer().get("outcome"))
             other.stop()
-        expect(table.ids, ids_until(epoch + 1), f"{told}: rows of an epoch of two drivers, which ended with {outcomes}")
+        seen = _ids(table, f"{told}, and the two ended with {outcomes}")
+        expect(seen, ids_until(epoch + 1), f"{told}: rows of an epoch of two drivers, which ended with {outcomes}")
 
 
 def _rival(table: Table, children: Take, epoch: int, patience: Patience) -> Child:
@@ -289,14 +291,18 @@ def test_a_request_of_a_replay_fails(table: Table, runs: Interposed) -> None:
         _stands_for_no_error(run.answer, f"{told}, in a replay")
 
 
-@pytest.mark.parametrize("how", [halved_at_each, done_twice_at_each], ids=["a-short-write", "done-twice"])
+ODD = {halved_at_each: "a short write at", done_twice_at_each: "done twice:", filled_at_each: "ENOSPC from the end of"}
+
+
+@pytest.mark.parametrize("how", ODD, ids=["a-short-write", "done-twice", "a-disk-that-fills-up"])
 def test_a_file_system_is_odd(table: Table, runs: Interposed, how: Callable[..., Iterator[Run]]) -> None:
     """A write is short, as its result says. A rename, link or removal finds itself done, as on a mounted file system
-    that sent a request again: "exists" or "not found" is no proof that another one did it."""
+    that sent a request again: "exists" or "not found" is no proof that another one did it. The disk is full when the
+    last bytes of a file are written, as it is closed, so a close that fails is no success."""
     for epoch, run in enumerate(how(runs, round_of)):
-        told = runs.told(run, "a short write at" if how is halved_at_each else "done twice:")
+        told = runs.told(run, ODD[how])
         assert run.answer is not None, f"{told}: the process died"
-        seen = table.ids
+        seen = _ids(table, told)
         if "outcome" in run.answer:
             expect(seen, ids_until(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows")
         _made_whole(table, epoch, told, seen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -30,7 +31,7 @@ from laketier_conformance.expect import told as error_told
 from laketier_conformance.interposed.runs import spread
 from laketier_conformance.lake import ids_of, token
 from laketier_conformance.stored import Stored
-from laketier_conformance.stores.proxy import Fault
+from laketier_conformance.stores.proxy import Fault, Proxy
 from laketier_conformance.stores.steps import Step, recorded
 from laketier_conformance.stores.wsgi import Sent
 from laketier_conformance.verdict import STRIDES
@@ -44,6 +45,7 @@ AS_NEW = "of listings in a store, each is as new as the store, as those of S3, G
 UPLOADS = "of uploads in parts, none is given up halfway, as no file of the suite is large enough to be one"
 PAGE = 1
 """So many keys are in one page of a listing."""
+_KEY = re.compile(r"Credential=([^/]+)/")
 WHOLE = "of listings in your store, none comes in small pages, as it checks what was signed: run it on moto, too"
 
 
@@ -244,6 +246,32 @@ def test_a_listing_comes_in_pages(in_store: InStore, request: pytest.FixtureRequ
             table = stored.lake.create(name="db.more")
             stored.lake.storage.catalog().drop_table(table.path)
             expect(set(stored.keys()), before, "keys after a table was made and dropped, where listings have pages")
+
+
+def test_each_storage_has_its_own_settings(in_store: InStore) -> None:
+    """Two storages of one process name the same bucket, as two accounts do, or a service whose keys were changed. Each
+    goes where its own options say, by the key that they name: with another one's it would read and write elsewhere."""
+    stored = in_store()
+    stored.lake.create()
+    ours = stored.bucket.access_key_id
+    theirs = "another-key" if stored.store.is_ours else ours  # a store that checks signatures knows one key
+    with Proxy(stored.proxy.url, keeps=True) as other:
+        first = (stored.lake, ours, "a storage")
+        second = (
+            stored.with_settings(endpoint=other.url, access_key_id=theirs),
+            theirs,
+            "another storage of its bucket",
+        )
+        for epoch, (lake, key, whose) in enumerate((first, second, first)):
+            before, table = other.seen.total(), lake.table("db.t")
+            with recorded(stored.proxy) as sent:
+                expect(table.append(epoch).outcome, RoundOutcome.PUBLISHED, f"a round of {whose}")
+                expect(table.ids, [i for n in range(epoch + 1) for i in ids_of(n)], f"rows of {whose}")
+            elsewhere = other.seen.total() - before
+            wanted = len(sent) if lake is second[0] else 0
+            expect(elsewhere, wanted, f"requests of {whose} that came to the endpoint of the second one")
+            keys = {found[1] for each in sent if (found := _KEY.search(each.headers.get("authorization", "")))}
+            expect(keys, {key}, f"the keys by which {whose} signed its requests")
 
 
 @contextmanager

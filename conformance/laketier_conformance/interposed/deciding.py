@@ -21,14 +21,15 @@ NOWHERE = -1
 @dataclass
 class Run:
     """What one request did. ``steps``: its effects, of which many alike that follow each other are one, or two where
-    the process is killed. ``answer``: None if it died. ``lost``: how many answers were taken away from it. ``locks``:
-    what it locked and unlocked, of which many alike that follow each other are one; ``again``: the one that was refused
-    was tried once more. ``void``: the first effect that came when a lock was lost, of which the process did not know.
-    """
+    the process is killed; ``times``: how many each is. ``answer``: None if it died. ``lost``: how many answers were
+    taken away from it. ``locks``: what it locked and unlocked, of which many alike that follow each other are one;
+    ``again``: the one that was refused was tried once more. ``void``: the first effect that came when a lock was lost,
+    of which the process did not know."""
 
     do: str
     at: int = NOWHERE
     steps: list[Effect] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
     answer: dict[str, Any] | None = None
     lost: int = 0
     locks: list[Effect] = field(default_factory=list)
@@ -76,6 +77,7 @@ class Upon:
     disk: Disk | None
     cut: Cut | None
     refuse: tuple[int, int]
+    late: int = 0
 
     def passes_over(self, effect: Effect) -> bool:
         """Whether it is no step."""
@@ -134,12 +136,15 @@ class Deciding:
         self._alike = self._alike + 1 if run.steps and run.last == effect else 0
         # A second one alike may come after the first half of a file, which matters to who dies there.
         if self._alike > (decided == KILL):
+            run.times[-1] += 1
             # A request that is sent in parts has its answer after the last of them.
-            return decided if decided == LOSE and len(run.steps) - 1 == at else 0
+            comes = decided == LOSE or 0 < self._upon.late <= self._alike
+            return decided if comes and len(run.steps) - 1 == at else 0
         run.steps.append(effect)
+        run.times.append(1)
         if len(run.steps) > MOST:
             return KILL
-        if len(run.steps) - 1 != at:
+        if len(run.steps) - 1 != at or self._upon.late:
             return 0
         if self._upon.meanwhile is not None:
             self._upon.meanwhile()

@@ -11,7 +11,7 @@ from typing import Any
 
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.interposed.deciding import MOST, NOWHERE, Cut, Deciding, Meanwhile, Run, Upon
-from laketier_conformance.interposed.disk import SYNCS, Disk
+from laketier_conformance.interposed.disk import SYNCS, WRITES, Disk
 from laketier_conformance.interposed.files import HALVED
 from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.sight import Sight
@@ -20,6 +20,8 @@ from laketier_conformance.lake import Lake
 
 _EACH, _SOME, _LAST = 100, 25, 10
 """Of the steps of a request the first ones are decided on each, then about so many, then the last ones each."""
+_END = 3
+"""Of the writes of a file, so many are its end: those of another request's file may be two fewer."""
 
 Do = Callable[[int], dict[str, Any]]
 
@@ -41,6 +43,7 @@ class Interposed:
         *,
         at: int,
         decided: int = 0,
+        late: int = 0,
         meanwhile: Meanwhile | None = None,
         but: Container[str] = (),
         only: Container[str] | None = None,
@@ -52,11 +55,12 @@ class Interposed:
     ) -> Run:
         """Ask a process of its own. Before step number ``at``, of which the first is 0, call ``meanwhile``, and then
         let it happen, fail it with the errno ``decided`` (EIO stands for each `error_of_a_disk`), kill it, or lose its
-        answer. Calls named in ``but`` are no steps, and where there is an ``only``, no others than those; with
-        ``sends``, only sends are. ``disk`` takes all calls, and ``cut`` looks at it whenever a power cut may leave
-        something new, and is told the call that came last. ``refuse``: which lock ends in which errno, of which the
-        first is 0; locks are no steps."""
-        deciding = Deciding(Run(do, at), Upon(at, decided, meanwhile, but, only, sends, disk, cut, refuse), self.sight)
+        answer. Of many alike it is the first, or number ``late`` and those behind it. Calls named in ``but`` are no
+        steps, and where there is an ``only``, no others than those; with ``sends``, only sends are. ``disk`` takes all
+        calls, and ``cut`` looks at it whenever a power cut may leave something new, and is told the call that came
+        last. ``refuse``: which lock ends in which errno, of which the first is 0; locks are no steps."""
+        upon = Upon(at, decided, meanwhile, but, only, sends, disk, cut, refuse, late)
+        deciding = Deciding(Run(do, at), upon, self.sight)
         run = deciding.run
         (child,) = self._take(1)
         # Names of sockets are short, and folders of tests are not.
@@ -108,6 +112,15 @@ def failed_at_each(
     """Make one request for each step, and fail that step with the errno ``error`` (EIO: with `error_of_a_disk`), a send
     with the end of its connection. Where there is an ``only``, no calls but those are steps."""
     return _until_there_is_none(_at_each(runs, do, decided=error, only=only))
+
+
+def filled_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each file of several writes, and let the disk be full at the end of it."""
+    whole = runs.run(at=NOWHERE, **do(0))
+    yield whole
+    many = [(at, max(1, n - _END)) for at, n in enumerate(whole.times) if n > 1 and whole.steps[at].call in WRITES]
+    for number, (at, late) in enumerate(many, 1):
+        yield runs.run(at=at, decided=errno.ENOSPC, late=late, **do(number))
 
 
 def reset_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
