@@ -51,9 +51,9 @@ class Stored:
         lake = Lake(plugin.identifier, bucket.warehouse, options, dates_by=DATES_BY)
         return cls(lake, store, bucket, _counts(store.proxy), options_of)
 
-    def with_settings(self, **settings: str) -> Lake:
-        """The same warehouse, with some of the bucket's settings replaced."""
-        options = self.options_of(dataclasses.replace(self.bucket, **settings))
+    def at_endpoint(self, endpoint: str, access_key_id: str) -> Lake:
+        """The same warehouse, of a storage that reaches its bucket at another endpoint, by another key."""
+        options = self.options_of(dataclasses.replace(self.bucket, endpoint=endpoint, access_key_id=access_key_id))
         assert options is not None, "a harness tells the options of each bucket"
         return dataclasses.replace(self.lake, options=options)
 

@@ -257,11 +257,7 @@ def test_each_storage_has_its_own_settings(in_store: InStore) -> None:
     theirs = "another-key" if stored.store.is_ours else ours  # a store that checks signatures knows one key
     with Proxy(stored.proxy.url, keeps=True) as other:
         first = (stored.lake, ours, "a storage")
-        second = (
-            stored.with_settings(endpoint=other.url, access_key_id=theirs),
-            theirs,
-            "another storage of its bucket",
-        )
+        second = (stored.at_endpoint(other.url, theirs), theirs, "another storage of its bucket")
         for epoch, (lake, key, whose) in enumerate((first, second, first)):
             before, table = other.seen.total(), lake.table("db.t")
             with recorded(stored.proxy) as sent:
