@@ -75,6 +75,18 @@ def test_each_task_replaces_files(keyed: Keyed) -> None:
     expect(keyed.rows, {1: "A", 2: "B", 3: "C"}, "rows after each of two tasks replaced a file")
 
 
+def test_a_file_is_replaced_whose_name_others_contain(keyed: Keyed) -> None:
+    """As that of number 1 is a part of 10. It leaves alone. More files than these may be read as one split."""
+    before = {1: "a", 2: "b", 3: "c", **dict.fromkeys(range(100, 113), "old")}
+    keyed.round(1, *(keyed.staged({key: name}) for key, name in before.items() if key >= 100))
+    splits = [(split.files, keys) for split, keys in keyed.splits() if keys]
+    names = [name for files, _ in splits for name in files]
+    files, keys = max(splits, key=lambda each: max(sum(file in name for name in names) for file in each[0]))
+    after = before | dict.fromkeys(keys, "new")
+    keyed.round(2, keyed.staged({key: after[key] for key in keys}, files))
+    expect(keyed.rows, after, f"rows of {len(names)} files after {files} of these were replaced")
+
+
 def test_every_row_is_removed(keyed: Keyed) -> None:
     """And the table lives on."""
     expect(
@@ -118,9 +130,9 @@ def test_many_small_files_of_keys(keyed: Keyed) -> None:
     """Where a commit also writes small files of earlier ones as fewer, those that it replaces are none of them."""
     keys = range(100, 100 + TASKS)
     keyed.round(1, *(keyed.staged({key: "old"}) for key in keys))
-    changed = {*keys[:: TASKS // 4]}
+    changed, rows = {*keys[:: TASKS // 4]}, keyed.rows
     results = [
-        keyed.staged({key: "new" if key in changed else keyed.rows[key] for key in found}, split.files)
+        keyed.staged({key: "new" if key in changed else rows[key] for key in found}, split.files)
         for split, found in keyed.splits()
         if found & changed
     ]
