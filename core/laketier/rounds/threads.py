@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,13 +34,15 @@ class Threads:
 
 class Permits:
     """So many threads at a time, as long as none is slow: who waits gets the place of one that has had it for
-    ``patience_seconds``, as what that one calls may hang. Safe in threads."""
+    ``patience_seconds``, as what that one calls may hang. Who waits longest is next: whoever comes back at once for
+    another place would have each otherwise, before the others are awake. Safe in threads."""
 
     def __init__(self, count: int, patience_seconds: float) -> None:
         self._count = count
         self._patience_seconds = patience_seconds
         self._changed = threading.Condition()
         self._places: dict[object, float] = {}
+        self._waiting: deque[object] = deque()
 
     @contextmanager
     def one(self) -> Iterator[Callable[[], None]]:
@@ -52,20 +55,32 @@ class Permits:
                     self._places[me] = time.monotonic()
 
         with self._changed:
-            while len(self._places) >= self._count:
-                oldest, since = next(iter(self._places.items()))
-                left = since + self._patience_seconds - time.monotonic()
-                if left <= 0:
-                    del self._places[oldest]
-                else:
+            self._waiting.append(me)
+            try:
+                while (left := self._seconds_until(me)) > 0:
                     self._changed.wait(left)
-            self._places[me] = time.monotonic()
+                self._places[me] = time.monotonic()
+            finally:
+                self._waiting.remove(me)
+                self._changed.notify_all()
         try:
             yield works
         finally:
             with self._changed:
                 self._places.pop(me, None)
-                self._changed.notify()
+                self._changed.notify_all()
+
+    def _seconds_until(self, me: object) -> float:
+        """How long ``me`` waits at most before it looks again; 0 where it may have a place, that of a slow one too."""
+        if self._waiting[0] is not me:
+            return self._patience_seconds
+        if len(self._places) < self._count:
+            return 0.0
+        oldest, since = next(iter(self._places.items()))
+        left = since + self._patience_seconds - time.monotonic()
+        if left <= 0:
+            del self._places[oldest]
+        return max(left, 0.0)
 
 
 class RoundPlaces:
@@ -78,16 +93,21 @@ class RoundPlaces:
         self._patience_seconds = patience_seconds
         self._known_late: set[str] = set()
         self._under_way: dict[object, tuple[str, float]] = {}
+        self._waiting: set[object] = set()
+        self._worked_at = 0.0
         self._lock = threading.Lock()
 
     @property
     def late_count(self) -> int:
-        """How many tables wait, or have a place, for longer than patience lasts, or are known to be late."""
+        """How many tables wait, or have a place, for longer than patience lasts, or are known to be late. Who waits for
+        others that work is not late: it only has its turn later."""
         then = time.monotonic() - self._patience_seconds
         with self._lock:
-            return len(
-                {table for table, since in self._under_way.values() if table in self._known_late or since < then}
-            )
+            late = set()
+            for me, (table, since) in self._under_way.items():
+                if table in self._known_late or (max(since, self._worked_at) if me in self._waiting else since) < then:
+                    late.add(table)
+            return len(late)
 
     def is_known_late(self, table: str) -> bool:
         """Whether it was late the last time."""
@@ -100,11 +120,15 @@ class RoundPlaces:
         me = object()
         with self._lock:
             self._under_way[me] = (table, time.monotonic())
+            self._waiting.add(me)
             permits = self._of_late if table in self._known_late else self._permits
         try:
             with permits.one() as keep:
                 since = time.monotonic()
                 was_late = False
+                with self._lock:
+                    self._waiting.discard(me)
+                    self._under_way[me] = (table, since)
 
                 def works() -> None:
                     nonlocal since, was_late
@@ -113,6 +137,7 @@ class RoundPlaces:
                     since = time.monotonic()
                     with self._lock:
                         self._under_way[me] = (table, since)
+                        self._worked_at = since
 
                 try:
                     yield works
@@ -120,6 +145,7 @@ class RoundPlaces:
                     self._note(table, was_late or self._is_late(since))
         finally:
             with self._lock:
+                self._waiting.discard(me)
                 del self._under_way[me]
 
     def _is_late(self, since: float) -> bool:

@@ -86,3 +86,26 @@ def test_who_was_silent_once_is_late_until_it_is_in_time_again(places: RoundPlac
     with places.one("table"):
         pass
     assert not places.is_known_late("table")
+
+
+def test_who_waits_for_others_that_work_is_not_late(
+    places: RoundPlaces, other: Callable[[], threading.Event], clock: Clock
+) -> None:
+    """A worker would take more tables otherwise, which others are free to do."""
+    with places.one("table") as works:
+        assert not other().wait(0.3), "two work in one place"
+        clock.now += PATIENCE - 1
+        works()
+        clock.now += PATIENCE - 1
+        assert places.late_count == 0
+        clock.now += 2
+        assert places.late_count == 2, "the one that is silent, and the one that waits for it"
+
+
+def test_who_comes_back_at_once_waits_for_its_turn(places: RoundPlaces, other: Callable[[], threading.Event]) -> None:
+    """Who ends one of a big table's tasks begins the next, and the small tables would wait for all of them."""
+    with places.one("big"):
+        entered = other()
+        assert not entered.wait(0.3)
+    with places.one("big"):
+        assert entered.is_set()
