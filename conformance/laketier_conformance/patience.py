@@ -32,6 +32,9 @@ END_SECONDS = 30.0
 _INTERRUPTS = 3
 """In one phase of a test: whoever passes over so many passes over all."""
 _LOOK_SECONDS = 1.0
+_STOOD_STILL_SECONDS = 10.0
+"""Who looks this much too late stood still, and so did whoever was to answer: the process was stopped, as by Ctrl-Z, by
+a debugger, or with its whole machine."""
 _OURS = {"laketier", "tenacity", "_pytest", "pluggy", *PACKAGES, *sys.stdlib_module_names}
 """Whose functions lie between a test and what a plugin's or a harness's author wrote."""
 
@@ -78,7 +81,8 @@ class Patience:
     def _phase(self, item: pytest.Item) -> Iterator[None]:
         """Who never answered fails the test, whatever the test or the plugin made of the interrupt."""
         can_interrupt = hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
-        if not is_of_a_suite(item.path) or (can_interrupt and signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL):
+        free = (signal.SIG_DFL, self._interrupt)  # who took the signal in an earlier phase may have put ours back
+        if not is_of_a_suite(item.path) or (can_interrupt and signal.getsignal(signal.SIGALRM) not in free):
             yield
             return
         self._found, self._interrupts, self._thread = "", 0, threading.get_ident()
@@ -94,7 +98,8 @@ class Patience:
             raise
         finally:
             self._item = None
-            if can_interrupt:
+            # The handler of whoever took the signal meanwhile stays: its next alarm would end the process otherwise.
+            if can_interrupt and signal.getsignal(signal.SIGALRM) == self._interrupt:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
         if self._found:
             pytest.fail(self._found)
@@ -122,9 +127,13 @@ class Patience:
         self._in_vain = True
 
     def _look(self) -> None:
-        since = 0.0
+        since, looked = 0.0, monotonic()
         while not self._is_over.wait(_LOOK_SECONDS):
-            since = 0.0 if not _python_ends() else since or monotonic()
+            looked, before = monotonic(), looked
+            if looked - before > _LOOK_SECONDS + _STOOD_STILL_SECONDS:
+                heard()
+            # A main thread that waits for another, where the tests run, ends nothing.
+            since = 0.0 if not (self._in_vain and self._item is None and _python_ends()) else since or monotonic()
             if since and monotonic() - since > END_SECONDS:
                 os._exit(1)
             if not self._is_silent():
