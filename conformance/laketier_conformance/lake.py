@@ -49,6 +49,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RetryPolicy, RoundResult, TieringRound, write_task
 from laketier_conformance.expect import columns, ends_for_good
+from laketier_conformance.heard import heard
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("value", pa.float64())])
 QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.05)
@@ -326,6 +327,7 @@ def read_split(
             f"a split is read to its end: expected {most} batches at most, as its table has fewer rows, and more "
             f"came, the last one of {rows.num_rows} rows. What follows a page is looked for behind it, with each filter"
         )
+        heard()
         yield rows
 
 

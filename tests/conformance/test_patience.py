@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from conformance_runs import suite_in
+from laketier.spi import LakeSource, LakeSplit, ScanPlan
+from laketier_conformance import lake
 
 SUPPORT = Path(__file__).parents[1] / "support"
 WAITING = '''
@@ -61,3 +65,19 @@ def test_who_has_a_limit_of_its_own_keeps_it(tmp_path: Path) -> None:
         paths=[tmp_path, SUPPORT],
     )
     assert "Timeout (>9.0s)" in run.report["results"][test]["detail"], run.output
+
+
+class _ThreeBatches(LakeSource):
+    def plan(self, request: object) -> ScanPlan:
+        raise NotImplementedError
+
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        yield from [pa.record_batch({"id": pa.array([1])})] * 3
+
+
+def test_each_batch_of_a_read_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a long read that goes on and on would be taken for one that waits."""
+    answers: list[None] = []
+    monkeypatch.setattr(lake, "heard", lambda: answers.append(None))
+    assert len(list(lake.read_split(_ThreeBatches(), LakeSplit(index=0), pa.schema([("id", pa.int64())])))) == 3
+    assert len(answers) == 3
