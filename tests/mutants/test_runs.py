@@ -13,7 +13,7 @@ import pytest
 
 from laketier.config import from_environment
 from laketier_verification.mutants import recall, report
-from laketier_verification.mutants.page import PAGE, page, unasked
+from laketier_verification.mutants.page import INDEX, pages, unasked
 from laketier_verification.mutants.patching import HOOKED
 from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.report import Told
@@ -21,7 +21,14 @@ from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result
 from laketier_verification.mutants.rules import OTHER, rule_of
 from laketier_verification.mutants.sample import NotFinished, Sample, interval
 from laketier_verification.mutants.source import Module
-from laketier_verification.mutants.summary import LostCommit, Summary, Survivor, refuse_lost_commit, summaries
+from laketier_verification.mutants.summary import (
+    SUMMARIES,
+    LostCommit,
+    Summary,
+    Survivor,
+    refuse_lost_commit,
+    summaries,
+)
 from laketier_verification.mutants.survivors import UNASKED, Argued, Beyond, argued, beyond, stale
 from laketier_verification.mutants.targets import ROOT, TARGETS, Target
 
@@ -351,10 +358,9 @@ def test_a_summary_outlives_the_results(tmp_path: Path, module: Module) -> None:
         (first.before, first.after, "it does nothing"),
         (second.before, second.after, ""),
     }
-    made = page(tmp_path)
-    assert "## tiering" in made
-    assert "## spi" in made
-    assert "## rounds" not in made
+    made = pages(tmp_path)
+    assert set(made) == {INDEX, "tiering", "spi"}
+    assert all(f"]({name}.md)" in made[INDEX] for name in ("tiering", "spi"))
 
 
 def test_a_sample_tells_of_what_was_drawn_alone(
@@ -379,7 +385,8 @@ def test_a_sample_tells_of_what_was_drawn_alone(
     found(2, KILLED)
     Summary.of(told(at_least=True)).write(tmp_path)
     low, _ = told(at_least=True).score.interval
-    assert f"Noticed: at least 2 of 3, so at least {low:.0f} % of all, with 95% confidence." in page(tmp_path)
+    made = pages(tmp_path)["tiering"]
+    assert f"Noticed: at least 2 of 3, so at least {low:.0f} % of all, with 95% confidence." in made
     report.show(told(at_least=True))
     assert f"1 of the survivors have not met all tests yet: at least {low:.1f} % of all" in _said(capsys)
     found(1, SURVIVED)
@@ -388,7 +395,8 @@ def test_a_sample_tells_of_what_was_drawn_alone(
     [summary] = summaries(tmp_path)
     assert summary.sample == sample
     low, high = summary.score.interval
-    assert f"Noticed: 2 of 3, so between {low:.0f} and {high:.0f} % of all, with 95% confidence." in page(tmp_path)
+    made = pages(tmp_path)["tiering"]
+    assert f"Noticed: 2 of 3, so between {low:.0f} and {high:.0f} % of all, with 95% confidence." in made
     report.show(told())
     assert f"each met all tests: between {low:.1f} and {high:.1f} % of all" in _said(capsys)
 
@@ -415,7 +423,7 @@ def test_a_sample_tells_of_those_before_it(tmp_path: Path, module: Module) -> No
     for seed in (1, 2, 3):
         assert (
             f"| seed {seed} | {summary.commit[:8]}, {summary.date} | 3 | 0 | 0 | 0.0 % | {low:.0f} to {high:.0f} % |"
-            in (page(tmp_path))
+            in pages(tmp_path)["tiering"]
         )
 
 
@@ -448,8 +456,11 @@ def test_the_interval() -> None:
     assert interval(0, 0) == (0.0, 100.0), "nothing is known"
 
 
-def test_the_page_is_made_of_the_summaries() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page()
+def test_the_pages_are_made_of_the_summaries() -> None:
+    made = pages()
+    assert {page.stem for page in SUMMARIES.glob("*.md")} == set(made)
+    for name, text in made.items():
+        assert (SUMMARIES / f"{name}.md").read_text(encoding="utf-8") == text
 
 
 def test_one_format_that_notices_is_enough(tmp_path: Path, module: Module, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from laketier_verification.mutants import patching, report
 from laketier_verification.mutants.loop import Loop
-from laketier_verification.mutants.page import PAGE, page
+from laketier_verification.mutants.page import write_pages
 from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
 from laketier_verification.mutants.sample import NotFinished, Sample
@@ -47,7 +47,7 @@ def main() -> None:
             else:
                 made = Summary.of(told)
                 (made.after(Summary.read(file)) if file.exists() else made).write()
-        PAGE.write_text(page(), encoding="utf-8")
+        write_pages()
         return
     target = TARGETS[arguments.target or "feather"]
     modules = target.modules()

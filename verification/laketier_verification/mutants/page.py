@@ -1,4 +1,4 @@
-"""The page of docs/proof, from the summaries beside it."""
+"""The pages of docs/proof/mutants, from the summaries beside them: one of the scores, and one of each target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _NOTES = Path(__file__).parent / "notes"
 """What people found, by target, and how it is done."""
 _FEW_WAIT = 1 / 8
 """Of those tried, how many may not have met all tests yet, so that the list of survivors is worth reading."""
-PAGE = SUMMARIES.with_suffix(".md")
+INDEX = "index"
+"""The page of the scores."""
 _ABOUT = {
     "feather": "the conformance suite on Feather, on a Feather that declares nothing which may be left out, and on "
     "localfile (since November 25 with all that it may ask of the kit switched on), as all three stand on the kit; "
@@ -35,34 +36,64 @@ _ABOUT = {
 }
 
 
-def page(folder: Path = SUMMARIES) -> str:
-    """Of all targets with a summary there."""
+def pages(folder: Path = SUMMARIES) -> dict[str, str]:
+    """By their names without a suffix, of all targets with a summary there."""
     from laketier_verification.mutants.loop import TOGETHER
 
     # The kit's own tests are asked about survivors of Feather, which are no fair sample of the kit.
     known = [summary for summary in summaries(folder) if summary.target in _ABOUT]
     sorted_out = beyond()
-    parts = [_note("how").format(together=TOGETHER), _table(known), _beyond(known, sorted_out)]
-    for summary in known:
-        parts.append(f"## {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n")
-        if summary.earlier:
-            parts.append(_earlier(summary))
-        if (_NOTES / f"{summary.target}.md").exists():
-            parts.append(_note(summary.target))
-        parts += [_rows(view, scores) for view, scores in summary.scores.items()]
-        only_ours = unasked(summary, sorted_out)
-        if only_ours:
-            parts.append(_survivors("Survivors that only our own tests can notice", only_ours))
-        if _is_first_look(summary):
-            file = f"{SUMMARIES.name}/{summary.target}.json"
-            parts.append(f"[The file of the target]({file}) names its survivors, most of which may be noticed yet.\n")
-            continue
-        open_ones = [each for each in summary.survivors if not (each.why or each.ours)]
-        parts.append(_survivors("Survivors that nobody argued", [each for each in open_ones if not each.gone]))
-        gone = [each for each in open_ones if each.gone]
-        if gone:
-            parts.append(_survivors("Survivors that nobody argued, and whose code is gone since", gone))
-        parts.append(_survivors("Survivors that change nothing", [each for each in summary.survivors if each.why]))
+    how = _note("how").format(together=TOGETHER)
+    made = {INDEX: "\n".join([_answer(known, sorted_out), _table(known), _beyond(known, sorted_out), how])}
+    return made | {summary.target: _of(summary, sorted_out) for summary in known}
+
+
+def _answer(known: Iterable[Summary], sorted_out: Sequence[Beyond]) -> str:
+    """From samples alone: others are no fair part of all mistakes."""
+    sampled = [each for each in known if each.sample is not None]
+    suite = [each for each in sampled if TARGETS[each.target].by_the_suite]
+    ours = [each.score.percent for each in sampled if each not in suite]
+    asked = [_of_what_is_asked(each, len(unasked(each, sorted_out))) for each in suite]
+    return _note("answer").format(
+        suite=_between(each.score.percent for each in suite), asked=_between(asked), ours=_between(ours)
+    )
+
+
+def _between(shares: Iterable[float]) -> str:
+    found = sorted(shares)
+    return f"{found[0]:.0f} to {found[-1]:.0f} %" if found else "no known share"
+
+
+def _of_what_is_asked(summary: Summary, beyond_count: int) -> float:
+    score = summary.score
+    return 100 * score.noticed / (score.tried - score.equivalent - beyond_count)
+
+
+def write_pages(folder: Path = SUMMARIES) -> None:
+    """Beside the summaries."""
+    for name, text in pages(folder).items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def _of(summary: Summary, sorted_out: Sequence[Beyond]) -> str:
+    parts = [f"# Mutants of {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n"]
+    if summary.earlier:
+        parts.append(_earlier(summary))
+    if (_NOTES / f"{summary.target}.md").exists():
+        parts.append(_note(summary.target))
+    parts += [_rows(view, scores) for view, scores in summary.scores.items()]
+    only_ours = unasked(summary, sorted_out)
+    if only_ours:
+        parts.append(_survivors("Survivors that only our own tests can notice", only_ours))
+    if _is_first_look(summary):
+        parts.append(f"[The summary]({summary.target}.json) names the survivors, most of which may be noticed yet.\n")
+        return "\n".join(parts)
+    open_ones = [each for each in summary.survivors if not (each.why or each.ours)]
+    parts.append(_survivors("Survivors that nobody argued", [each for each in open_ones if not each.gone]))
+    gone = [each for each in open_ones if each.gone]
+    if gone:
+        parts.append(_survivors("Survivors that nobody argued, and whose code is gone since", gone))
+    parts.append(_survivors("Survivors that change nothing", [each for each in summary.survivors if each.why]))
     return "\n".join(parts)
 
 
@@ -102,7 +133,7 @@ def _beyond(known: Iterable[Summary], entries: Sequence[Beyond]) -> str:
         ("noticed by the suite", [str(scores[name].noticed) for name in samples]),
         (
             "**noticed of what the contract asks**",
-            [f"**{100 * scores[name].noticed / (counted[name] - about[name].total()):.1f} %**" for name in samples],
+            [f"**{_of_what_is_asked(each, about[name].total()):.1f} %**" for name, each in samples.items()],
         ),
         ("noticed by the suite and our own tests", [f"{scores[name].with_ours:.1f} %" for name in samples]),
     ]
@@ -181,7 +212,7 @@ def _table(known: Iterable[Summary]) -> str:
         elif _is_first_look(summary):
             of_all = f"first look: {of_all}"
         lines.append(
-            f"| [{name}](#{name}) | {summary.commit[:8]}, {summary.date} | {summary.mutants} | {score.tried} "
+            f"| [{name}]({name}.md) | {summary.commit[:8]}, {summary.date} | {summary.mutants} | {score.tried} "
             f"| {score.noticed} | {score.equivalent} | {of_all} | {score.ours} | {score.with_ours:.1f} % |"
         )
     return "\n".join(lines) + "\n"
