@@ -20,7 +20,7 @@ from laketier.rounds.log_engine import TaskDied
 from laketier.spark import read_union
 from laketier.spark.log_engine import SparkLogEngine
 from laketier.spark.union_read import UnionOptions, UnionReader
-from laketier.spi import LaketierError, Leaf, Op
+from laketier.spi import LaketierError, Leaf, Op, TableLog
 from laketier_kafka.mock_broker import KafkaBroker
 from laketier_verification.lines import LinesTable
 
@@ -70,6 +70,9 @@ def test_one_job_tiers_several_tables_and_one_failure_stays_alone(
 class _Deadly:
     """Ends the process that reads it: as a native library does that crashes, or the kernel where memory ends."""
 
+    def __init__(self, log: TableLog) -> None:
+        self.table = log.table
+
     def __reduce__(self) -> tuple[Any, ...]:
         return os._exit, (9,)
 
@@ -78,7 +81,7 @@ def test_a_table_that_kills_its_process_fails_alone(spark: SparkSession, service
     LinesTable(tmp_path / "logs", "bad").create().append(1)
     rounds = _rounds(service, "lines.a", "lines.bad", "lines.b")
     tasks: list[LogTask] = [task for each in rounds for task in each.plan()]
-    deadly = [replace(task, log=cast("Any", _Deadly())) if "bad" in task.table else task for task in tasks]
+    deadly = [replace(task, log=cast("Any", _Deadly(task.log))) if "bad" in task.table else task for task in tasks]
     answers = list(SparkLogEngine(spark).run(deadly))
     assert sorted(answer.table for answer in answers) == sorted(task.table for task in tasks)
     (failed,) = [answer for answer in answers if answer.error is not None]

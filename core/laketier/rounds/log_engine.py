@@ -13,6 +13,12 @@ from laketier.rounds.log_task import LogAnswer, LogTask, run_log_task
 from laketier.rounds.threads import Permits, RoundPlaces, Threads
 from laketier.spi import StorageError
 
+PATIENCE_SECONDS = 30.0
+"""A task without a batch for so long keeps no other waiting."""
+
+RunTask = Callable[[LogTask, Callable[..., None]], LogAnswer]
+"""Runs a task in its place, and calls the second argument as `RoundPlaces.one` says."""
+
 
 class EngineLost(StorageError):
     """The engine is gone, and this process gets no other: it can only end. It went before it was given the tasks: no
@@ -44,62 +50,106 @@ class LogEngine(Protocol):
         ...
 
 
-class LocalEngine(LogEngine):
-    """Threads of this process: for services that need no more than one machine, and no Spark. ``threads`` tasks at a
-    time, as long as none is silent: one that has no batch for ``patience_seconds``, as its source or its lake does not
-    answer, keeps no other waiting. That is long, as a task may be in the midst of work, with its memory."""
+Answers = SimpleQueue[LogAnswer | BaseException]
+"""To tasks that threads run; an exception is for whoever takes it from here (`raised`)."""
 
-    def __init__(self, threads: int = 4, patience_seconds: float = 30.0) -> None:
-        self._count = threads
-        permits, of_late = (Permits(threads, patience_seconds) for _ in range(2))
-        self._places = RoundPlaces(permits, of_late, patience_seconds)
+
+class TaskThreads:
+    """Threads in which tasks wait for their places, ``at_once`` of a table at most, and are run by ``run``. Once a task
+    of a table failed, those of the same call that have not begun fail with it, as its round is lost."""
+
+    def __init__(self, places: RoundPlaces, at_once: int, run: RunTask) -> None:
+        self._places = places
+        self._at_once = at_once
+        self._run = run
         self._threads = Threads()
-        self._closed = threading.Event()
 
     @property
     def late_count(self) -> int:
         """See `LogEngine.late_count`."""
         return self._places.late_count
 
+    def is_known_late(self, task: LogTask) -> bool:
+        """Whether its table was late the last time."""
+        return self._places.is_known_late(_table_of(task))
+
+    def begin(self, tasks: Sequence[LogTask], answers: Answers) -> None:
+        """Returns at once. Each task has one answer."""
+        by_table: dict[str, deque[LogTask]] = {}
+        for task in tasks:
+            by_table.setdefault(task.table, deque()).append(task)
+        for waiting in by_table.values():
+            for _ in range(min(self._at_once, len(waiting))):  # no thread per task: a first round may have thousands
+                self._threads.start("task", self._run_all, waiting, answers)
+
+    def join(self) -> None:
+        """Wait until all that was begun has ended."""
+        while (running := self._threads.one_that_runs()) is not None:
+            running.join()
+
+    def _run_all(self, waiting: deque[LogTask], answers: Answers) -> None:
+        while (task := _next(waiting)) is not None:
+            with self._places.one(_table_of(task)) as works:
+                try:
+                    answer = self._run(task, works)
+                except BaseException as error:  # noqa: BLE001 - for whoever takes the answers
+                    answers.put(error)
+                    continue
+            answers.put(answer)
+            if answer.error is not None:
+                while (left := _next(waiting)) is not None:
+                    answers.put(LogAnswer(left.table, error=answer.error, index=left.index))
+
+
+class LocalEngine(LogEngine):
+    """Threads of this process: for services that need no more than one machine, and no Spark. ``threads`` tasks at a
+    time, as long as none is silent: one that has no batch for ``patience_seconds``, as its source or its lake does not
+    answer, keeps no other waiting. That is long, as a task may be in the midst of work, with its memory."""
+
+    def __init__(self, threads: int = 4, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        permits, of_late = (Permits(threads, patience_seconds) for _ in range(2))
+        self._tasks = TaskThreads(RoundPlaces(permits, of_late, patience_seconds), threads, self._answer)
+        self._closed = threading.Event()
+
+    @property
+    def late_count(self) -> int:
+        """See `LogEngine.late_count`."""
+        return self._tasks.late_count
+
     def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
         """See `LogEngine.run`. The tasks start at once, whoever looks at the answers."""
         if self._closed.is_set():
             raise RuntimeError("the engine is closed")
-        by_table: dict[str, deque[LogTask]] = {}
-        for task in tasks:
-            by_table.setdefault(task.table, deque()).append(task)
-        answers: SimpleQueue[LogAnswer | BaseException] = SimpleQueue()
-        for waiting in by_table.values():
-            for _ in range(min(self._count, len(waiting))):  # no thread per task: a first round may have thousands
-                self._threads.start("task", self._run_all, waiting, answers)
-        return (_raised(answers.get()) for _ in tasks)
+        answers = Answers()
+        self._tasks.begin(tasks, answers)
+        return (raised(answers.get()) for _ in tasks)
 
-    def _run_all(self, waiting: deque[LogTask], answers: SimpleQueue[LogAnswer | BaseException]) -> None:
-        while waiting:
-            try:
-                task = waiting.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            table = task.log.table
-            with self._places.one(f"{table.name} {table.table_id}") as works:
-                answers.put(self._answer(task, works))
-
-    def _answer(self, task: LogTask, works: Callable[[], None]) -> LogAnswer | BaseException:
+    def _answer(self, task: LogTask, works: Callable[..., None]) -> LogAnswer:
         if self._closed.is_set():
-            return StorageError("the engine was closed before the task began", where=task.table)
-        try:
-            return run_log_task(task, works)
-        except BaseException as error:  # noqa: BLE001 - for whoever takes the answers
-            return error
+            raise StorageError("the engine was closed before the task began", where=task.table)
+        return run_log_task(task, works)
 
     def close(self, *, wait: bool = True) -> None:
         """Begin no more tasks. ``wait``: until those that run have ended."""
         self._closed.set()
-        while wait and (running := self._threads.one_that_runs()) is not None:
-            running.join()
+        if wait:
+            self._tasks.join()
 
 
-def _raised(answer: LogAnswer | BaseException) -> LogAnswer:
+def _table_of(task: LogTask) -> str:
+    table = task.log.table
+    return f"{table.name} {table.table_id}"
+
+
+def _next(waiting: deque[LogTask]) -> LogTask | None:
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None
+
+
+def raised(answer: LogAnswer | BaseException) -> LogAnswer:
+    """The answer. Raises what came in place of one."""
     if isinstance(answer, BaseException):
         raise answer
     return answer

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Threads:
-    """Those of one worker. Safe in threads."""
+    """Those of one worker or engine. Safe in threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -115,8 +115,9 @@ class RoundPlaces:
             return table in self._known_late
 
     @contextmanager
-    def one(self, table: str) -> Iterator[Callable[[], None]]:
-        """Wait for a place, and have it meanwhile. Who calls what this yields is not late so far."""
+    def one(self, table: str) -> Iterator[Callable[..., None]]:
+        """Wait for a place, and have it meanwhile. Who calls what this yields is not late so far; or was it, where the
+        call says that it was silent for so many seconds: who hears only at the end how it went has to."""
         me = object()
         with self._lock:
             self._under_way[me] = (table, time.monotonic())
@@ -130,10 +131,11 @@ class RoundPlaces:
                     self._waiting.discard(me)
                     self._under_way[me] = (table, since)
 
-                def works() -> None:
+                def works(silent_seconds: float | None = None) -> None:
                     nonlocal since, was_late
                     keep()
-                    was_late = was_late or self._is_late(since)
+                    silent = time.monotonic() - since if silent_seconds is None else silent_seconds
+                    was_late = was_late or self._is_late(silent)
                     since = time.monotonic()
                     with self._lock:
                         self._under_way[me] = (table, since)
@@ -142,14 +144,14 @@ class RoundPlaces:
                 try:
                     yield works
                 finally:
-                    self._note(table, was_late or self._is_late(since))
+                    self._note(table, was_late or self._is_late(time.monotonic() - since))
         finally:
             with self._lock:
                 self._waiting.discard(me)
                 del self._under_way[me]
 
-    def _is_late(self, since: float) -> bool:
-        return time.monotonic() - since > self._patience_seconds
+    def _is_late(self, silent_seconds: float) -> bool:
+        return silent_seconds > self._patience_seconds
 
     def _note(self, table: str, was_late: bool) -> None:
         with self._lock:

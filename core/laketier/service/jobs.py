@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 from laketier.kit.library_errors import as_told
 from laketier.rounds.log_engine import EngineLost, LogEngine
-from laketier.rounds.threads import RoundPlaces, Threads
+from laketier.rounds.threads import Permits, RoundPlaces, Threads
 from laketier.service.leases import WorkerLeases
 from laketier.service.rounds import LeasedRound, release_all
 from laketier.service.state import Failure, Lease, Success
@@ -22,6 +22,8 @@ BIG_WEIGHT = 500_000
 """A round of more than this (`laketier.rounds.splits.weight_of`) has a job of its own, so that small tables need not
 wait for it."""
 _BIG_JOBS = 2
+_BIG_PATIENCE_SECONDS = 600.0
+"""A big round that takes longer, as it may hang, keeps no other big one waiting."""
 
 _Results = SimpleQueue[tuple[Lease, Success | Failure]]
 
@@ -37,7 +39,7 @@ class RoundJobs:
     stopping: threading.Event
     told_to_stop: threading.Event
     lose_engine: Callable[[EngineLost], None]
-    _big: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_BIG_JOBS))
+    _big: Permits = field(default_factory=lambda: Permits(_BIG_JOBS, _BIG_PATIENCE_SECONDS))
 
     def run(self, engine: LogEngine, rounds: Sequence[LeasedRound], patience_seconds: float) -> None:
         """Returns once the small ones have ended, or patience is at its end."""
@@ -49,7 +51,7 @@ class RoundJobs:
             self.threads.start("job", self._run, engine, small).join(patience_seconds)
 
     def _run_big(self, engine: LogEngine, each: LeasedRound) -> None:
-        with self._big:
+        with self._big.one():
             self._run(engine, [each])
 
     def _run(self, engine: LogEngine, rounds: Sequence[LeasedRound]) -> None:

@@ -1,7 +1,7 @@
 """A worker: takes due tables, runs their rounds, many small ones in one job, and says how they ended.
 
 No table waits for another that hangs: each is planned and committed in a thread of its own, and what is late goes on
-by itself while the next tables are taken. So it is with tasks, where the engine sees to it (`LocalEngine`).
+by itself while the next tables are taken. So it is with tasks, where the engine sees to it.
 """
 
 from __future__ import annotations

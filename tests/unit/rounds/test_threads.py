@@ -88,6 +88,15 @@ def test_who_was_silent_once_is_late_until_it_is_in_time_again(places: RoundPlac
     assert not places.is_known_late("table")
 
 
+def test_who_hears_at_the_end_how_it_went_says_so(places: RoundPlaces, clock: Clock) -> None:
+    """A job of Spark's tells nothing meanwhile: one that takes long may work all the time."""
+    for silent_seconds, late in ((PATIENCE + 1, True), (1.0, False)):
+        with places.one("table") as works:
+            clock.now += 3 * PATIENCE
+            works(silent_seconds)
+        assert places.is_known_late("table") == late
+
+
 def test_who_waits_for_others_that_work_is_not_late(
     places: RoundPlaces, other: Callable[[], threading.Event], clock: Clock
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from laketier.rounds import LogAnswer
+from laketier.rounds.silence import Heard
 from laketier.spark.log_engine import SparkLogEngine
 from laketier.spi import StorageError
 
@@ -29,12 +30,13 @@ class Jobs(SparkLogEngine):
     def __init__(self, bad: set[str]) -> None:
         self.bad = bad
         self.sizes: list[int] = []
+        self._patience_seconds = 30.0
 
-    def _answers(self, tasks: Sequence[Any]) -> Sequence[LogAnswer] | StorageError:
+    def _job(self, tasks: Sequence[Any], patience_seconds: float) -> Sequence[tuple[Any, Heard]] | StorageError:
         self.sizes.append(len({task.table for task in tasks}))
         if any(task.table in self.bad for task in tasks):
             return StorageError("the job failed")
-        return [LogAnswer(task.table, index=task.index) for task in tasks]
+        return [(task, Heard(LogAnswer(task.table, index=task.index), 0.0)) for task in tasks]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_a_job_that_fails_is_halved_until_each_bad_table_is_alone(tables: int, b
     guilty = {names[number * (tables - 1) // max(1, bad - 1)] for number in range(bad)}
     tasks: list[Any] = [Task(name, index) for name in names for index in range(2)]
     engine = Jobs(guilty)
-    answers = list(engine.run(tasks))
+    answers = [heard.answer for _, heard in engine._heard_of_shared(tasks) if heard.answer is not None]
     assert sorted((each.table, each.index) for each in answers) == sorted((each.table, each.index) for each in tasks)
     assert {each.table for each in answers if each.error is not None} == guilty
     assert len(engine.sizes) <= most, engine.sizes
