@@ -25,6 +25,7 @@ import typer
 from laketier import open_writer
 from laketier.cli.app import app, exit_code, main
 from laketier.cli.service import require_server
+from laketier.kit.failpoints import observed
 from laketier.spi import (
     ConfigError,
     CorruptTable,
@@ -38,6 +39,7 @@ from laketier.spi import (
 )
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
+from laketier.tiering.failpoints import ORPHANS_SELECTED
 from laketier.tiering.horizon import raise_horizon
 from laketier_verification.lakes import OURS, append, ids, lake_at, rows_of
 
@@ -308,6 +310,17 @@ def test_orphans_are_listed_and_deleted_only_when_told(cli: Cli, table: tuple[st
     assert [(file["kind"], file["bytes"], file["deleted"]) for file in deleted["files"]] == [("data", 4, True)]
     assert not staged.exists()
     assert cli("read", *table, "--count").out.strip() == "3"
+
+
+def test_what_another_collection_deleted_is_not_claimed(cli: Cli, table: tuple[str, ...], tmp_path: Path) -> None:
+    """A collector that stood still meanwhile said that it had deleted them."""
+    staged = tmp_path / "lake/db/t/__in_progress" / "part-00000-dead-0000.parquet.inprogress"
+    staged.write_bytes(b"dead")
+    old = time.time() - 90_000
+    os.utime(staged, (old, old))
+    with observed(lambda point: staged.unlink() if point == ORPHANS_SELECTED else None):
+        said = cli("maintain", "orphans", *table, "--older-than", "24h", "--delete").out
+    assert "gone: 1, 4 bytes, deleted here or by another collection meanwhile" in said
 
 
 @pytest.mark.parametrize(

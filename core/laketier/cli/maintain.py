@@ -249,7 +249,8 @@ def _print(found: Collection, *, deleted: bool) -> None:
     total = decimal(sum(file.bytes for file in found.orphans))
     say(f"{len(found.orphans)} orphans, {total}")
     if deleted:
-        say(f"{len(found.removed)} deleted, {decimal(sum(file.bytes for file in found.removed))}")
+        gone = decimal(sum(file.bytes for file in found.removed))
+        say(f"gone: {len(found.removed)}, {gone}, deleted here or by another collection meanwhile")
     else:
         say("nothing was changed; --delete deletes them")
 

@@ -105,7 +105,10 @@ def collect_orphans(storage: LakeStorage, table: TableInfo, *, grace: timedelta 
     failpoint(ORPHANS_SELECTED)
     with naming_storage_errors("orphans were deleted"):
         removed = tuple(maintenance.remove_orphans(selected))
-    log.info("deleted %d of %d orphans, %d bytes", len(removed), len(found), sum(file.bytes for file in removed))
+    log.info(
+        "orphans gone: %d of %d, %d bytes, deleted here or by another collection meanwhile",
+        len(removed), len(found), sum(file.bytes for file in removed),
+    )  # fmt: skip
     return Collection(tuple(found), removed, horizon, now, ahead)
 
 
