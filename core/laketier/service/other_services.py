@@ -25,7 +25,7 @@ class PublishedEpochs:
     threads."""
 
     _last: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of each table the fence and the epoch."""
+    """By the table's name, its fence and its epoch: fences go on where the source makes a table anew."""
     _told: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -146,6 +147,28 @@ def test_another_service_whose_fences_go_in_step_is_told(
     assert "was lost or restored" not in caplog.text
     told = caplog.text.count("Another service with the same name, and a state database of its own")
     assert told == (2 if other == "service" else 0), "once by each worker"
+
+
+def test_a_table_that_was_made_anew_looks_like_no_other_service(
+    make: Callable[..., Service], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its leases and the epochs of its lake table begin again, and may go in step with those of the former one."""
+    service = make("t")
+    service.lines["t"].append(1)
+    one, other = service.worker(), service.worker()
+    for _ in range(3):  # all but the first find nothing to do
+        service.later()
+        one.work_once()
+    service.lines["t"].create()
+    shutil.rmtree(service.folder / "lake")
+    for worker in (one, other):
+        worker.tables.discover()
+    for number, worker in enumerate([other, other, other, one], 2):
+        service.lines["t"].append(number)
+        service.later()
+        worker.work_once()
+    assert service.ids(one, "t") == [2, 3, 4, 5]
+    assert "Another service with the same name" not in caplog.text
 
 
 def test_sources_are_not_listed_while_the_state_database_is_away(
