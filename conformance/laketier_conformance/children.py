@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from laketier_conformance.expect import HarnessFailed
 from laketier_conformance.forks import Forked, Forks
-from laketier_conformance.heard import heard
+from laketier_conformance.heard import asking_a_harness, heard
 from laketier_conformance.lake import Lake
 
 PATIENCE_SECONDS = 120.0
@@ -207,7 +207,9 @@ class Children:
             answer = scout.ask(self._warehouse(), "imports")
             # Of a format that fails in this, tests will tell.
             folder = "" if self._warm is None else str(self._warm)
-            told = self._forks.warm(answer.get("modules", ()), ready=(f"{_SERVED}:make_ready", self._format, folder))
+            ready = (f"{_SERVED}:make_ready", self._format, folder)
+            with asking_a_harness():
+                told = self._forks.warm(answer.get("modules", ()), ready=ready)
             if told is not None:
                 raise HarnessFailed(told)
         return self._take(count)

@@ -81,6 +81,7 @@ from typing import TYPE_CHECKING, Any
 
 from laketier_conformance.expect import HarnessFailed, told
 from laketier_conformance.foreign_tables import ForeignTable
+from laketier_conformance.heard import asking_a_harness
 from laketier_conformance.supplied import Supplied
 
 if TYPE_CHECKING:
@@ -339,7 +340,8 @@ def _made(member: str, make: Hook) -> Callable[..., ForeignTable]:
 def _blamed(member: str) -> Iterator[None]:
     """Whatever the block raises is the harness's own error."""
     try:
-        yield
+        with asking_a_harness():
+            yield
     except Exception as error:
         raise HarnessFailed(
             f"the harness's {member} ended in {told(error)}: an error of the harness is no answer of the format. "

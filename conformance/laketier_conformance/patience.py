@@ -1,7 +1,7 @@
 """How long a plugin is waited for. A call that never answers would hold up a run for ever, without a word.
 
-A thread looks for how long nobody answered, and interrupts the test by SIGALRM. Where somebody else has that signal, as
-pytest-timeout where it has a limit, that one's limit holds.
+A thread looks for how long nobody answered, and interrupts the test by SIGALRM. Where pytest-timeout has that signal,
+its limit holds. Where a plugin has it, nothing can be interrupted, and the process ends.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from typing import Any
 
 import pytest
 
-from laketier_conformance.heard import heard, silent
+from laketier_conformance.heard import heard, is_a_harness_asked, silent
 from laketier_conformance.own_code import PACKAGES, is_of_a_suite
 
 WAIT_SECONDS = 360.0
 """For one answer: clients have limits of a minute, and try some times."""
 NEXT_SECONDS = 60.0
 """Once one was waited for in vain: the run fails in any case, and others of its tests wait for the same."""
+HARNESS_SECONDS = 1800.0
+"""For one answer of a harness: it may start a server, and fetch what that needs. Once somebody was waited for in vain,
+as long as for a plugin's first."""
 END_SECONDS = 30.0
 """Within which a call that is interrupted ends. A library that hears no signal holds up the process for ever."""
 _INTERRUPTS = 3
@@ -51,7 +54,8 @@ class Patience:
         self._interrupts = 0
         self._in_vain = False
         self._is_over = threading.Event()
-        self._terminal = os.dup(2)
+        # Where there was none, the number is that of some other file by now.
+        self._terminal = None if sys.__stderr__ is None else os.dup(2)
         threading.Thread(target=self._look, name="waits for answers", daemon=True).start()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -80,14 +84,12 @@ class Patience:
     @contextmanager
     def _phase(self, item: pytest.Item) -> Iterator[None]:
         """Who never answered fails the test, whatever the test or the plugin made of the interrupt."""
-        can_interrupt = hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
-        free = (signal.SIG_DFL, self._interrupt)  # who took the signal in an earlier phase may have put ours back
-        if not is_of_a_suite(item.path) or (can_interrupt and signal.getsignal(signal.SIGALRM) not in free):
+        if not is_of_a_suite(item.path) or _holder().startswith("pytest_timeout."):
             yield
             return
         self._found, self._interrupts, self._thread = "", 0, threading.get_ident()
         heard()
-        if can_interrupt:
+        if _can_interrupt(self._thread) and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL:
             signal.signal(signal.SIGALRM, self._interrupt)
         self._item = item
         try:
@@ -99,14 +101,18 @@ class Patience:
         finally:
             self._item = None
             # The handler of whoever took the signal meanwhile stays: its next alarm would end the process otherwise.
-            if can_interrupt and signal.getsignal(signal.SIGALRM) == self._interrupt:
+            if self._may_interrupt():
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
         if self._found:
             pytest.fail(self._found)
 
+    def _may_interrupt(self) -> bool:
+        return _can_interrupt(self._thread) and signal.getsignal(signal.SIGALRM) == self._interrupt
+
     @property
     def _wait(self) -> float:
-        return min(WAIT_SECONDS, NEXT_SECONDS) if self._in_vain else WAIT_SECONDS
+        first, next_one = (HARNESS_SECONDS, WAIT_SECONDS) if is_a_harness_asked() else (WAIT_SECONDS, NEXT_SECONDS)
+        return min(first, next_one) if self._in_vain else first
 
     def _is_silent(self, more: float = 0.0) -> bool:
         return self._item is not None and silent() >= self._wait + more
@@ -138,13 +144,14 @@ class Patience:
                 os._exit(1)
             if not self._is_silent():
                 continue
-            can_interrupt = hasattr(signal, "SIGALRM") and self._thread == threading.main_thread().ident
-            if can_interrupt and signal.getsignal(signal.SIGALRM) != self._interrupt:
-                continue  # a test has a limit of its own
+            if _holder().startswith("pytest_timeout."):
+                continue
             if self._is_silent(END_SECONDS):
                 self._give_up(sys._current_frames().get(self._thread))  # noqa: SLF001 - documented
+                if holder := "" if self._may_interrupt() else _holder():
+                    self._found += f". It could not be interrupted, as `{holder}` has SIGALRM"
                 self._end()
-            elif can_interrupt:
+            elif self._may_interrupt():
                 signal.pthread_kill(self._thread, signal.SIGALRM)
 
     def _end(self) -> None:
@@ -154,7 +161,8 @@ class Patience:
                 self._tell()
         finally:
             said = f"\n{self._found}\nIt can't be interrupted either: the process ends.\n"
-            os.write(self._terminal, said.encode(errors="replace"))
+            if self._terminal is not None:
+                os.write(self._terminal, said.encode(errors="replace"))
             os._exit(1)
 
     def _tell(self) -> None:
@@ -171,6 +179,16 @@ class Patience:
             reporter.flush()
 
 
+def _can_interrupt(thread: int) -> bool:
+    return hasattr(signal, "SIGALRM") and thread == threading.main_thread().ident
+
+
+def _holder() -> str:
+    """Whose function hears SIGALRM: its module and name."""
+    hears = signal.getsignal(signal.SIGALRM) if hasattr(signal, "SIGALRM") else None
+    return f"{hears.__module__}.{getattr(hears, '__qualname__', '')}" if callable(hears) else ""
+
+
 def _python_ends() -> bool:
     """Whether the process is at its end, and waits for its threads: then its stack begins in `threading`."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 - documented
@@ -181,9 +199,12 @@ def _python_ends() -> bool:
 
 def _unanswered(frame: FrameType | None, seconds: float) -> str:
     """The sentence on a call that never answers, by the stack of who waits for it."""
+    ended = f"{_call(frame)} gave no answer for {seconds:.0f} s, and was ended: expected an answer"
+    if is_a_harness_asked():
+        return f"{ended} of the harness, which has so long to set up what it needs, such as a server"
     return (
-        f"{_call(frame)} gave no answer for {seconds:.0f} s, and was ended: expected an answer, or StorageError where "
-        "the system gives none. Give each request a time limit, and each loop that waits for more an end"
+        f"{ended}, or StorageError where the system gives none. Give each request a time limit, and each loop that "
+        "waits for more an end"
     )
 
 

@@ -4,3 +4,4 @@ from laketier_conformance import patience
 
 patience.WAIT_SECONDS = patience.NEXT_SECONDS = 5.0
 patience.END_SECONDS = 2.0
+patience.HARNESS_SECONDS = 10.0
