@@ -7,7 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from laketier.spi import LogOffsets, LogRange
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.host_clocks import off
 from laketier_conformance.interposed.supervisor import be_supervised
+from laketier_conformance.started import restore
+from laketier_source_conformance.own_process import kept_process, of_the_process, put_variables
 from laketier_source_conformance.reads import each, read_range, read_splits
 from laketier_source_conformance.system import ORIGIN
 from laketier_source_conformance.tiered import config_of, run_rounds
@@ -50,20 +52,40 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
     return {"rows": len(read.rows), "modules": list(sys.modules)}
 
 
-def _read_range(request: dict[str, Any]) -> dict[str, Any]:
-    """Plan a range and read it, by a driver that knows its text alone."""
+@contextmanager
+def _opened(request: dict[str, Any]) -> Iterator[CheckedLog]:
+    """The log, by a driver of its own, and its end."""
     source = open_log_source(request["kind"], request["options"], name="tested", origin=ORIGIN)
     try:
         log = CheckedLog.of(source.open(request["table"], request["table_options"]), request["table"])
         try:
-            ends = (LogOffsets.from_text(request[end]) for end in ("start", "end"))
-            read = read_range(log, LogRange(*ends))
+            yield log
         finally:
             log.close()
     finally:
         source.close()
+
+
+def _read_range(request: dict[str, Any]) -> dict[str, Any]:
+    """Plan a range and read it, by a driver that knows its text alone."""
+    with _opened(request) as log:
+        ends = (LogOffsets.from_text(request[end]) for end in ("start", "end"))
+        read = read_range(log, LogRange(*ends))
     Path(request["to"]).write_bytes(pickle.dumps(read))
     return {"rows": len(read.rows)}
+
+
+def _live(request: dict[str, Any]) -> dict[str, Any]:
+    """Open, read and close a log in a process that has nothing of its source, and the variables that the run began
+    with. What of it changed, and which variables were put."""
+    restore(request["environment"], {})
+    with kept_process(), put_variables() as put:
+        before = of_the_process()
+        with _opened(request) as log:
+            read_range(log)
+        found = of_the_process()
+    changed = {what: [repr(before[what]), repr(found[what])] for what in before if found[what] != before[what]}
+    return {"changed": changed, "put": sorted(put)}
 
 
 def _count(request: dict[str, Any]) -> dict[str, Any]:
@@ -108,29 +130,15 @@ def _rounds(request: dict[str, Any]) -> dict[str, Any]:
     settings = LogRoundSettings(most=request["offsets"])
     if request["dead_letters"]:
         settings = LogRoundSettings(most=request["offsets"], on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
-    source = open_log_source(request["kind"], request["options"], name="tested", origin=ORIGIN)
-    try:
-        log = CheckedLog.of(source.open(request["table"], request["table_options"]), request["table"])
-        try:
-            made = run_rounds(log, config_of(request["format"], request["warehouse"]), settings, request["most"])
-        finally:
-            log.close()
-    finally:
-        source.close()
+    with _opened(request) as log:
+        made = run_rounds(log, config_of(request["format"], request["warehouse"]), settings, request["most"])
     return {"rounds": made}
 
 
 def _stamp(request: dict[str, Any]) -> dict[str, Any]:
     """The stamp of a position, by a driver that knows nothing else of the table."""
-    source = open_log_source(request["kind"], request["options"], name="tested", origin=ORIGIN)
-    try:
-        log = source.open(request["table"], request["table_options"])
-        try:
-            return {"stamp": log.stamp(LogOffsets.from_text(request["position"]))}
-        finally:
-            log.close()
-    finally:
-        source.close()
+    with _opened(request) as log:
+        return {"stamp": log.stamp(LogOffsets.from_text(request["position"]))}
 
 
 def _points(request: dict[str, Any]) -> dict[str, Any]:
@@ -150,6 +158,7 @@ _DO = {
     "points": _points,
     "stamp": _stamp,
     "range": _read_range,
+    "live": _live,
 }
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def of_the_process() -> dict[str, object]:
         "the working folder": os.getcwd(),
         "the time limit of new sockets": socket.getdefaulttimeout(),
         "the root logger": (root.level, list(map(repr, root.handlers))),
-        "handlers of signals": [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)],
+        "handlers of signals": [signal.getsignal(each) for each in sorted(signal.valid_signals())],
         "the locale": locale.setlocale(locale.LC_ALL),
         "the mode of new files": f"{_mask():03o}",
         "the time zone": time.tzname,

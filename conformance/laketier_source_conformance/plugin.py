@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier_conformance import outlived
+from laketier_conformance import outlived, started
 
 SEED = 1
 
@@ -61,6 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "the conformance suite asserts, and Python was told not to: run it without -O and PYTHONOPTIMIZE"
         )
+    started.note()
     for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
         # An author's own tests may be named in another way.
         config.addinivalue_line(pattern, ours)

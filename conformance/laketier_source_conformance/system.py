@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -10,7 +11,8 @@ from typing import Any
 from laketier.registry import OpenSource, installed_sources, open_log_source
 from laketier.rounds.checked_log import CheckedLog
 from laketier_conformance.expect import HarnessFailed, NotShown, expect, told
-from laketier_conformance.heard import heard
+from laketier_conformance.heard import asking_a_harness, heard
+from laketier_conformance.started import keep_changes
 from laketier_source_conformance.harness import KeptByReader, Row, SourceHarness
 
 ORIGIN = "the conformance suite"
@@ -166,9 +168,11 @@ def _text(value: object) -> str:
 @contextmanager
 def blamed(member: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Whatever the block raises is the harness's own error."""
+    before = dict(os.environ)
     try:
-        yield
-        heard()
+        with asking_a_harness():
+            yield
+        keep_changes(before)
     except but:
         raise
     except Exception as error:

@@ -16,6 +16,7 @@ import pytest
 
 from laketier.rounds.checked_log import CheckedLog
 from laketier.spi import TableLog
+from laketier_conformance import started
 from laketier_conformance.expect import NotShown, expect, goes_well
 from laketier_source_conformance.children import Processes
 from laketier_source_conformance.own_process import kept_process, of_the_process, put_variables
@@ -237,6 +238,18 @@ def test_a_source_leaves_its_process_as_it_was(table: Table) -> None:
         sorted(put),
         [],
         "variables of its process that a source set, and that stores, proxies or clocks of others go by",
+    )
+
+
+def test_a_source_leaves_a_process_of_its_own_as_it_was(table: Table, processes: Processes) -> None:
+    """One that has nothing of the source yet: what it does once, as it is imported, others of this run did not see."""
+    table.append(5)
+    told = processes.ask("live", environment=dict(started.ENVIRONMENT), **table.named)
+    expect(told["changed"], {}, "what is of a process and a source changed that is new in it")
+    expect(
+        told["put"],
+        [],
+        "variables that a source set in a process that it is new in, and that stores, proxies or clocks of others have",
     )
 
 

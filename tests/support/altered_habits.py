@@ -6,6 +6,7 @@ import glob
 import json
 import logging
 import os
+import signal
 import socket
 import tempfile
 import threading
@@ -259,6 +260,24 @@ class PutsItsKeyIntoTheEnvironment(NotesLog):
 
     def records(self, split: LogSplit) -> Iterator[BadRecord]:
         os.environ["AWS_ACCESS_KEY_ID"] = "its own"
+        return super().records(split)
+
+
+@wrong("test_lives.py::test_a_source_leaves_a_process_of_its_own_as_it_was", "in a process that it is new in")
+class PutsItsRegionOnce(NotesLog):
+    """Where there is none: whoever looks later has it from the beginning."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        os.environ.setdefault("AWS_REGION", "its-own-1")
+        return super().records(split)
+
+
+@wrong("test_lives.py::test_a_source_leaves_its_process_as_it_was", "handlers of signals")
+class TakesTheAlarm(NotesLog):
+    """For a limit of time of its own."""
+
+    def records(self, split: LogSplit) -> Iterator[BadRecord]:
+        signal.signal(signal.SIGALRM, lambda *_: None)
         return super().records(split)
 
 
