@@ -12,11 +12,13 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from laketier.config import from_environment
+from laketier_conformance.manifest import expected_tests
 from laketier_verification.mutants import recall, report
-from laketier_verification.mutants.page import INDEX, pages, unasked
+from laketier_verification.mutants.asked import Asked
+from laketier_verification.mutants.page import INDEX, pages
 from laketier_verification.mutants.patching import HOOKED
 from laketier_verification.mutants.recall import mended, recalled
-from laketier_verification.mutants.report import Told
+from laketier_verification.mutants.report import Score, Told
 from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result, Results, drawn
 from laketier_verification.mutants.rules import OTHER, rule_of
 from laketier_verification.mutants.sample import NotFinished, Sample, interval
@@ -29,7 +31,16 @@ from laketier_verification.mutants.summary import (
     refuse_lost_commit,
     summaries,
 )
-from laketier_verification.mutants.survivors import UNASKED, Argued, Beyond, argued, beyond, stale
+from laketier_verification.mutants.survivors import (
+    UNASKED,
+    Argued,
+    AskedSince,
+    Beyond,
+    argued,
+    asked_since,
+    beyond,
+    stale,
+)
 from laketier_verification.mutants.targets import ROOT, TARGETS, Target
 
 BROKEN = """\
@@ -605,9 +616,25 @@ def test_a_survivor_that_no_test_notices_is_not_beyond_the_contract() -> None:
     entry = Beyond("a", "b", "drop a call", "c()", "pass", "only one format has it", about="what one format has")
     unseen = replace(one, before="d()", ours=False)
     entries = [entry, replace(entry, before="d()")]
-    assert [each.why for each in unasked(replace(summary, survivors=[one, unseen]), entries)] == [
-        "What one format has: only one format has it"
-    ]
+    asked = Asked.of(replace(summary, survivors=[one, unseen]), entries)
+    assert [each.why for each in asked.unasked] == ["What one format has: only one format has it"]
+
+
+def test_a_survivor_that_a_test_notices_since_counts_beside_the_draw() -> None:
+    """The score of the draw stays as it is."""
+    summary = next(each for each in summaries() if each.target == "feather")
+    asked_then, gone = (Survivor("a", "b", "drop a call", f"{name}()", "pass") for name in "cd")
+    left = [asked_then, replace(gone, gone=True), Survivor("a", "b", "drop a call", "e()", "pass", ours=True)]
+    entry = AskedSince("a", "b", "drop a call", "c()", "pass", "It is called.", by="test_a.py::test_calls")
+    drawn = replace(summary, survivors=left, score=Score(tried=10, noticed=6, equivalent=1, ours=1))
+    asked = Asked.of(drawn, [Beyond("a", "b", "drop a call", "e()", "pass", "x", about="speed")], [entry])
+    assert [each.why for each in asked.since] == ["It is called. (`test_a.py::test_calls`)"]
+    assert (asked.percent, asked.percent_since) == (100 * 6 / 8, 100 * 7 / 7)
+
+
+def test_what_asks_since_is_a_test_of_the_suite() -> None:
+    known = expected_tests()
+    assert not [entry for entry in asked_since() if entry.by not in known]
 
 
 @pytest.mark.deep

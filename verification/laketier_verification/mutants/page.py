@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from laketier_verification.mutants.asked import Asked, table
 from laketier_verification.mutants.report import Score
 from laketier_verification.mutants.sample import SURE
 from laketier_verification.mutants.summary import SUMMARIES, Earlier, Summary, Survivor, summaries
-from laketier_verification.mutants.survivors import UNASKED, Beyond, beyond
 from laketier_verification.mutants.targets import TARGETS
 
 _NOTES = Path(__file__).parent / "notes"
@@ -41,32 +39,24 @@ def pages(folder: Path = SUMMARIES) -> dict[str, str]:
     from laketier_verification.mutants.loop import TOGETHER
 
     # The kit's own tests are asked about survivors of Feather, which are no fair sample of the kit.
-    known = [summary for summary in summaries(folder) if summary.target in _ABOUT]
-    sorted_out = beyond()
-    how = _note("how").format(together=TOGETHER)
-    made = {INDEX: "\n".join([_answer(known, sorted_out), _table(known), _beyond(known, sorted_out), how])}
-    return made | {summary.target: _of(summary, sorted_out) for summary in known}
-
-
-def _answer(known: Iterable[Summary], sorted_out: Sequence[Beyond]) -> str:
-    """From samples alone: others are no fair part of all mistakes."""
-    sampled = [each for each in known if each.sample is not None]
-    suite = [each for each in sampled if TARGETS[each.target].by_the_suite]
-    ours = [each.score.percent for each in sampled if each not in suite]
-    asked = [_of_what_is_asked(each, len(unasked(each, sorted_out))) for each in suite]
-    return _note("answer").format(
-        suite=_between(each.score.percent for each in suite), asked=_between(asked), ours=_between(ours)
+    known = [Asked.of(summary) for summary in summaries(folder) if summary.target in _ABOUT]
+    sampled = [each for each in known if each.summary.sample is not None]
+    by_suite = [each for each in sampled if TARGETS[each.summary.target].by_the_suite]
+    answer = _note("answer").format(
+        suite=_between(each.summary.score.percent for each in by_suite),
+        asked=_between(each.percent for each in by_suite),
+        since=_between(each.percent_since for each in by_suite),
+        ours=_between(each.summary.score.percent for each in sampled if each not in by_suite),
     )
+    asked = _note("unasked") + "\n" + table(by_suite)
+    how = _note("how").format(together=TOGETHER)
+    made = {INDEX: "\n".join([answer, _table(each.summary for each in known), asked, how])}
+    return made | {each.summary.target: _of(each) for each in known}
 
 
 def _between(shares: Iterable[float]) -> str:
     found = sorted(shares)
     return f"{found[0]:.0f} to {found[-1]:.0f} %" if found else "no known share"
-
-
-def _of_what_is_asked(summary: Summary, beyond_count: int) -> float:
-    score = summary.score
-    return 100 * score.noticed / (score.tried - score.equivalent - beyond_count)
 
 
 def write_pages(folder: Path = SUMMARIES) -> None:
@@ -75,16 +65,18 @@ def write_pages(folder: Path = SUMMARIES) -> None:
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 
-def _of(summary: Summary, sorted_out: Sequence[Beyond]) -> str:
+def _of(known: Asked) -> str:
+    summary = known.summary
     parts = [f"# Mutants of {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n"]
     if summary.earlier:
         parts.append(_earlier(summary))
     if (_NOTES / f"{summary.target}.md").exists():
         parts.append(_note(summary.target))
     parts += [_rows(view, scores) for view, scores in summary.scores.items()]
-    only_ours = unasked(summary, sorted_out)
-    if only_ours:
-        parts.append(_survivors("Survivors that only our own tests can notice", only_ours))
+    if known.unasked:
+        parts.append(_survivors("Survivors that only our own tests can notice", known.unasked))
+    if known.since:
+        parts.append(_survivors("Survivors that the suite asks about since", known.since))
     if _is_first_look(summary):
         parts.append(f"[The summary]({summary.target}.json) names the survivors, most of which may be noticed yet.\n")
         return "\n".join(parts)
@@ -99,45 +91,6 @@ def _of(summary: Summary, sorted_out: Sequence[Beyond]) -> str:
 
 def _note(name: str) -> str:
     return (_NOTES / f"{name}.md").read_text(encoding="utf-8")
-
-
-def unasked(summary: Summary, entries: Iterable[Beyond]) -> list[Survivor]:
-    """Those that our own tests notice, and no suite of any format can ask about: each with the reason."""
-    found = []
-    for each in summary.survivors:
-        mine = (each.module, each.function, each.operator, each.before, each.after)
-        entry = next((it for it in entries if mine == (it.module, it.function, it.operator, it.before, it.after)), None)
-        if entry is not None and each.ours and not each.why:
-            found.append(replace(each, why=f"{entry.about.capitalize()}: {entry.why}"))
-    return found
-
-
-def _beyond(known: Iterable[Summary], entries: Sequence[Beyond]) -> str:
-    """Of the newest sample of each target of the suite."""
-    samples = {each.target: each for each in known if TARGETS[each.target].by_the_suite and each.sample is not None}
-    about = {
-        name: Counter(each.why.partition(":")[0].lower() for each in unasked(summary, entries))
-        for name, summary in samples.items()
-    }
-    counted = {name: each.score.tried - each.score.equivalent for name, each in samples.items()}
-    lines = [
-        _note("unasked"),
-        f"| what the mutant is about | {' | '.join(samples)} |",
-        "|---|" + "---:|" * len(samples),
-    ]
-    rows = [(each, [str(about[name][each]) for name in samples]) for each in UNASKED]
-    scores = {name: each.score for name, each in samples.items()}
-    rows += [
-        ("beyond the contract, together", [str(about[name].total()) for name in samples]),
-        ("mutants of the sample that count", [str(counted[name]) for name in samples]),
-        ("noticed by the suite", [str(scores[name].noticed) for name in samples]),
-        (
-            "**noticed of what the contract asks**",
-            [f"**{_of_what_is_asked(each, about[name].total()):.1f} %**" for name, each in samples.items()],
-        ),
-        ("noticed by the suite and our own tests", [f"{scores[name].with_ours:.1f} %" for name in samples]),
-    ]
-    return "\n".join(lines + [f"| {name} | {' | '.join(cells)} |" for name, cells in rows]) + "\n"
 
 
 def _is_first_look(summary: Summary) -> bool:

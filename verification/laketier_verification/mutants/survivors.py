@@ -1,5 +1,6 @@
 """Mutants that change nothing a caller could notice, each with the reason in a line: ``tests/mutants/survivors.toml``.
-And those that somebody could notice, and no suite that knows no format can ask about.
+Those that somebody could notice, and no suite that knows no format can ask about. And those that the suite asks about
+since a sample drew them.
 
 An entry names its mutant by module, function, operator and text, so it stays when lines move. One that names none, or
 one that a test notices, is an error.
@@ -68,6 +69,19 @@ def beyond(file: Path = FILE) -> list[Beyond]:
     """All that somebody sorted so."""
     with file.open("rb") as opened:
         return [Beyond(**entry) for entry in tomllib.load(opened).get("beyond", [])]
+
+
+@dataclass(frozen=True)
+class AskedSince(Argued):
+    """It survived a sample, and ``by`` is the test of the suite that notices it since. ``why``: what that one asks."""
+
+    by: str = ""
+
+
+def asked_since(file: Path = FILE) -> list[AskedSince]:
+    """All of which a run showed so."""
+    with file.open("rb") as opened:
+        return [AskedSince(**entry) for entry in tomllib.load(opened).get("asked_since", [])]
 
 
 def stale(entries: Iterable[Argued], modules: Mapping[str, Module]) -> list[Argued]:
