@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from laketier.rounds import LogAnswer, LogTask
 from laketier.rounds.log_engine import (
-    PATIENCE_SECONDS,
     Answers,
     EngineDied,
     EngineLost,
@@ -31,7 +30,10 @@ log = logging.getLogger(__name__)
 
 _TASKS_PER_CORE = 2
 _FAILURES_PER_HALVING = 2
-_LONGEST_SILENCE_SECONDS = 600.0
+_PATIENCE_SECONDS = 120.0
+"""Longer than for threads: what is left behind has to be done again, and the end of a big file may take a minute."""
+_LONGEST_SILENCE_SECONDS = 1800.0
+"""Much longer than any client waits for an answer. A round that only is slow would fail at it each time."""
 
 _Told = Sequence[tuple[LogTask, Heard]]
 
@@ -47,7 +49,7 @@ class SparkLogEngine(LogEngine):
     def __init__(
         self,
         spark: SparkSession,
-        patience_seconds: float = PATIENCE_SECONDS,
+        patience_seconds: float = _PATIENCE_SECONDS,
         longest_silence_seconds: float = _LONGEST_SILENCE_SECONDS,
     ) -> None:
         self._context = context_of(spark, "a service")
