@@ -233,6 +233,8 @@ def test_filters_on_rows_of_several_batches(lake: Lake) -> None:
     predicates: list[Predicate] = [
         *(Leaf("n", op, value) for value in (-9, 5, 7, 90) for op in (Op.EQ, Op.LE, Op.GE)),
         *(Leaf("t", op, value) for value in ("a", "m", "o", "z") for op in (Op.EQ, Op.STARTS_WITH)),
+        # Of a file whose least or greatest text begins so, and no other one does.
+        *(Not(Leaf("t", Op.STARTS_WITH, value)) for value in ("a", "m", "z")),
         *(Leaf(name, op) for name in ("n", "t") for op in (Op.IS_NULL, Op.NOT_NULL)),
         Leaf("n", Op.IN, (90, 1000)),
         Not(Leaf("n", Op.EQ, 5)),
@@ -447,6 +449,29 @@ def test_filters_by_numbers_between_integers(lake: Lake) -> None:
             plan = source.plan(ScanRequest(filters=(predicate,)))
             found = finished(read_plan(source, plan), plan, None)["id"].to_pylist()
             expect(sorted(found), sorted(ids), f"rows of {predicate} on integers")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_filters_by_moments_between_moments(lake: Lake, unit: str) -> None:
+    """A moment that is finer than a column's unit is none of the column, and lies between two that are. A reader that
+    cuts it to one of them finds another row, and passes over a file whose rows are just below."""
+    step = timedelta(seconds=1) if unit == "s" else timedelta(milliseconds=1)
+    early, late = datetime(1969, 12, 31, 23, 59, 59), MOMENT.replace(microsecond=0)
+    files = [[early], [early + step], [late], [None], [late + step, early]]
+    try:
+        table, everything = _filled(lake, pa.timestamp(unit), files)
+    except UnsupportedType:
+        return
+    rows = [(row["id"], row["v"]) for row in everything.to_pylist() if row["v"] is not None]
+    for literal in (early + step / 4, late + step / 4, late + step * 3 / 4):
+        below = {each for each, value in rows if value < literal}
+        above = {each for each, _ in rows} - below
+        less, greater, none = Leaf("v", Op.LT, literal), Leaf("v", Op.GT, literal), Leaf("v", Op.IN, (literal,))
+        wanted: list[tuple[Predicate, set[int]]] = [(less, below), (Not(less), above), (greater, above)]
+        wanted += [(Not(greater), below), (none, set()), (Leaf("v", Op.NE, literal), below | above)]
+        for predicate, ids in wanted:
+            found = table.read(filters=(predicate,))["id"].to_pylist()
+            expect(sorted(found), sorted(ids), f"rows of {predicate} on moments of {unit}")
 
 
 def _filter_beyond(table: Table, everything: pa.Table, literals: list[Any], what: str, *, turns: bool = False) -> None:

@@ -237,6 +237,19 @@ def test_an_older_snapshot(texts: Documents) -> None:
 
 
 @WORDED
+def test_a_searcher_finds_what_came_since(texts: Documents) -> None:
+    """Whoever names no snapshot asks for the one that is current then: of a searcher that is kept, and of a new one."""
+    texts.index(2)
+    kept = texts.searcher
+    for epoch in (4, 5):
+        for which, searcher in (("that was there before", kept), ("that is new", texts.searcher)):
+            found = sorted(searcher.search("kolt", k=ALL).rows["id"].to_pylist())
+            told = f"the rows that a searcher {which} finds after {epoch} rounds, as no snapshot is named"
+            expect(found, texts.expected("kolt"), told)
+        texts.append(epoch, range(1000 * epoch, 1000 * epoch + 40))
+
+
+@WORDED
 def test_a_searcher_travels(texts: Documents) -> None:
     """Tasks search, too."""
     texts.index(2)

@@ -202,7 +202,7 @@ class LakeSearcher(ABC):
         """Open a snapshot. Driver or executor.
 
         Args:
-            snapshot_id: The snapshot. None for the current one.
+            snapshot_id: The snapshot. None for the one that is current now, also of a searcher that is kept.
 
         Returns:
             The snapshot.
