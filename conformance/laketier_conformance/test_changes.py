@@ -345,12 +345,19 @@ def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.DROP_TABLE)
 def test_a_table_that_was_made_anew_has_its_own_changes(table: Table) -> None:
-    """Versions of the two may have the same numbers, and be read in the same process."""
+    """Versions of them may have the same numbers, and be read in the same process. The last one has other columns."""
+    other = pa.schema([("id", pa.int64()), ("more", pa.string())])
     for number in range(2):
         start = table.latest
         table.append(0, ids_of(number))
         found = _appended(table, start, table.latest)
         expect(found["id"].to_pylist(), ids_of(number), f"rows that table {number} of this name appended")
-        if not number:
-            table.lake.storage.catalog().drop_table(table.path)
-            table = table.lake.create()
+        table.lake.storage.catalog().drop_table(table.path)
+        table = table.lake.create() if not number else table.lake.create(other)
+    start = table.latest
+    table.publish_arrow([pa.record_batch([pa.array([7], pa.int64()), pa.array(["new"])], schema=other)], token(0))
+    found = _appended(table, start, table.latest)
+    expect(
+        found.schema.names, other.names, "the columns of what was appended to a table that was made anew with others"
+    )
+    expect(found.to_pylist(), [{"id": 7, "more": "new"}], "rows that were appended to a table with other columns")

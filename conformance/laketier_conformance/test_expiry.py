@@ -243,6 +243,12 @@ def test_what_is_young_is_kept(table: Table, began: float, snapshots: Mapping[in
                 _rows(table, snapshot), rows, f"rows of snapshot {snapshot} of {there}, {keep} of which were to stay"
             )
     _of_a_host_that_is_behind(table.lake)
+    with shifted(2 * A_DAY):
+        found = _expire(table, keep=1, retention=A_DAY)
+    expect(found.removed, (), "files that a host deleted within the retention, whose clock is two days ahead")
+    for snapshot, rows in snapshots.items():
+        which = "which is younger than the retention, after an expiry by a host whose clock is two days ahead"
+        expect(_rows(table, snapshot, which), rows, f"rows of snapshot {snapshot}, {which}")
 
 
 def _of_a_host_that_is_behind(lake: Lake) -> None:

@@ -71,6 +71,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
             datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=UTC),
             datetime(2026, 11, 1, 5, 30, tzinfo=UTC),
             datetime(2026, 11, 1, 6, 30, tzinfo=UTC),
+            datetime(9999, 12, 31, 8, 30, 15, 123459, tzinfo=UTC),  # as seconds, no float has it
         ],
     ),
     "decimal": (pa.decimal128(9, 2), [Decimal(text) for text in ("-10.00", "-9.99", "0.00", "0.10", "1.00", "9.00")]),
@@ -147,6 +148,12 @@ HIDDEN: dict[str, tuple[PartitionField, pa.DataType, list[Any], list[Any]]] = {
     "day-of-instant": (
         PartitionField("key", Transform.DAY),
         pa.timestamp("us", "UTC"),
+        [moment.replace(tzinfo=UTC) for moment in _MOMENTS],
+        [_DAY.replace(hour=8, minute=15, tzinfo=UTC)],
+    ),
+    "day-of-zoned-instant": (
+        PartitionField("key", Transform.DAY),
+        pa.timestamp("us", "America/New_York"),
         [moment.replace(tzinfo=UTC) for moment in _MOMENTS],
         [_DAY.replace(hour=8, minute=15, tzinfo=UTC)],
     ),
