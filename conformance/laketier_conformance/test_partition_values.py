@@ -151,12 +151,6 @@ HIDDEN: dict[str, tuple[PartitionField, pa.DataType, list[Any], list[Any]]] = {
         [moment.replace(tzinfo=UTC) for moment in _MOMENTS],
         [_DAY.replace(hour=8, minute=15, tzinfo=UTC)],
     ),
-    "day-of-zoned-instant": (
-        PartitionField("key", Transform.DAY),
-        pa.timestamp("us", "America/New_York"),
-        [moment.replace(tzinfo=UTC) for moment in _MOMENTS],
-        [_DAY.replace(hour=8, minute=15, tzinfo=UTC)],
-    ),
     "month-of-date": (
         PartitionField("key", Transform.MONTH),
         pa.date32(),
