@@ -457,7 +457,7 @@ def test_filters_by_moments_between_moments(lake: Lake, unit: str) -> None:
     cuts it to one of them finds another row, and passes over a file whose rows are just below."""
     step = timedelta(seconds=1) if unit == "s" else timedelta(milliseconds=1)
     early, late = datetime(1969, 12, 31, 23, 59, 59), MOMENT.replace(microsecond=0)
-    files = [[early], [early + step], [late], [None], [late + step, early]]
+    files: list[list[datetime | None]] = [[early], [early + step], [late], [None], [late + step, early]]
     try:
         table, everything = _filled(lake, pa.timestamp(unit), files)
     except UnsupportedType:

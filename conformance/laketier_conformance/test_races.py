@@ -14,8 +14,12 @@ import pytest
 
 from laketier.spi import AddColumn, Feature, ScanRequest
 from laketier.tiering import RoundOutcome
-from laketier_conformance.children import Child
+from laketier_conformance.children import Child, Patience
+from laketier_conformance.delivery import ids_until, made_whole, round_of
 from laketier_conformance.expect import expect
+from laketier_conformance.interposed.deciding import NOWHERE
+from laketier_conformance.interposed.disk import SYNCS, WRITES
+from laketier_conformance.interposed.runs import Interposed, spread
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, overtaken, read_split
 
 Take = Callable[[int], list[Child]]
@@ -142,6 +146,44 @@ def test_columns_added_side_by_side(table: Table, children: Take) -> None:
     )
     expect(table.append(0).outcome, RoundOutcome.ALREADY_THERE, "the outcome of a replay after columns were added")
     expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next epoch after columns were added")
+
+
+def _replay(table: Table, epoch: int) -> RoundOutcome:
+    return table.append(epoch).outcome
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_a_column_comes_before_effects_of_a_round(
+    table: Table, children: Take, runs: Interposed, pytestconfig: pytest.Config
+) -> None:
+    """Another process adds it while the round waits. Rows that were staged before may be refused then. Who commits in
+    several steps may not lose them between two, and remember their epoch."""
+    changers: list[Child] = []
+    patience, steps = Patience(), (*SYNCS, *WRITES)
+
+    def change(column: str) -> None:
+        (changer,) = children(1)
+        changers.append(changer)
+        changer.begin(table.lake, "alter", table="db.t", columns=[column])
+        patience.came(changer)
+
+    table.append(0)
+    whole = runs.run(at=NOWHERE, but=steps, **round_of(1))
+    expect((whole.answer or {}).get("outcome"), "PUBLISHED", "the outcome of a round that nothing comes upon")
+    some = (pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed"))
+    for epoch, at in enumerate(spread(len(whole.steps), *some), start=2):
+        column = f"came_{epoch}"
+        run = runs.run(at=at, but=steps, meanwhile=partial(change, column), **round_of(epoch))
+        told = f"{runs.told(run, 'another process added a column before')}, and the round ended with {run.answer}"
+        while changers:
+            changer = changers.pop()
+            answer = changer.answer()
+            changer.stop()
+            assert column in answer.get("columns", ()), f"{told}: the column was added: found {answer}"
+            assert column in table.info.schema.names, f"{told}: the column stays: found {table.info.schema.names}"
+        ended = {"outcome", "refused"} & (run.answer or {}).keys()
+        assert ended, f"{told}: expected that it is published, or refused for the columns that its files lack"
+        made_whole(table, epoch, ids_until(epoch), ids_until(epoch + 1), partial(_replay, table, epoch), told)
 
 
 def test_creating_the_same_table(lake: Lake, children: Take) -> None:
