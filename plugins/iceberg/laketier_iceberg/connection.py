@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ _RESTORE = "Restore it from a backup; the tables' own metadata are in their fold
 LOCK_SECONDS = 30
 _cache: dict[tuple[Any, ...], tuple[Catalog, tuple[int, int] | None]] = {}
 """Catalogs, each with the identity of the SQLite file that it has open."""
+_made_once: dict[tuple[Any, ...], threading.Lock] = {}
 _cache_lock = threading.Lock()
 
 
@@ -62,14 +63,18 @@ class CatalogSettings:
 
 
 def connect(settings: CatalogSettings) -> Catalog:
-    """The catalog, made once per process: a connection pool, no table. Raises `ConfigError`."""
+    """The catalog, made once per process: a connection pool, no table. Raises `ConfigError`, and `StorageError` where
+    the catalog may answer later."""
     # SQL connections must not cross a fork.
     key = (os.getpid(), settings.name, settings.warehouse, settings.embedded, *sorted(settings.properties.items()))
     with _cache_lock:
+        made_once = _made_once.setdefault(key, threading.Lock())
+    with made_once:  # and not all of them: a server that does not answer holds up its own tables alone
         cached = _cache.get(key)
         if cached is not None and cached[1] != _file_identity(settings):
             # The warehouse was deleted, and perhaps recreated: the open connection would go on with the old file.
-            _cache.pop(key)[0].close()
+            _cache.pop(key, None)
+            cached[0].close()
             cached = None
         if cached is None:
             catalog = _connect(settings)
@@ -97,21 +102,39 @@ def disconnect() -> None:
 
 
 def _connect(settings: CatalogSettings) -> Catalog:
-    from pyiceberg.catalog import load_catalog
-
     if settings.embedded:
         return _embedded(settings)
     properties = dict(settings.properties)
     if properties.get("type") != "rest":
         properties.setdefault("warehouse", settings.warehouse)
     try:
-        return _opened(lambda: load_catalog(settings.name, **properties))
-    except Exception as error:  # noqa: BLE001 - a catalog may raise what it likes; all of it is the user's setting
+        return _opened(lambda: _loaded(settings.name, properties))
+    except Exception as error:
+        if _is_away(error):
+            with naming_catalog_errors(settings):
+                raise
+        # A catalog may raise what it likes; all else is the user's setting.
         raise ConfigError(
             f"the Iceberg catalog {settings.name!r} can't be opened",
             why=f"{type(error).__name__}: {_without_secrets(str(error), properties)}",
             fix="Check lake.iceberg.catalog-name, lake.iceberg.catalog.* and pyiceberg's own configuration.",
         ) from None
+
+
+def _loaded(name: str, properties: Mapping[str, str]) -> Catalog:
+    """As `pyiceberg.catalog.load_catalog` has it, but for how long a REST catalog is waited for."""
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.utils.config import Config, merge_config
+
+    # pyiceberg's own configuration may say the rest of it, by the catalog's name.
+    known: dict[str, Any] = merge_config(Config().get_catalog_config(name) or {}, dict(properties))
+    uri = str(known.get("uri", ""))
+    kind = known.get("type") or ("rest" if uri.startswith("http") else "")
+    if str(kind).lower() == "rest" and uri and "py-catalog-impl" not in known:
+        from laketier_iceberg.rest import PatientRestCatalog
+
+        return PatientRestCatalog(name, **known)
+    return load_catalog(name, **properties)
 
 
 def _embedded(settings: CatalogSettings) -> Catalog:
@@ -205,13 +228,39 @@ def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
             f"the catalog {settings.name!r} did not answer",
             where=str(settings.database) if settings.embedded else None,
             why=_without_secrets(str(error.orig), dict(settings.properties)),
-            fix="Try again. If this repeats, find the process that locks the catalog's database.",
+            fix="Try again. If this repeats, "
+            + (
+                "find the process that locks the catalog's database."
+                if settings.embedded
+                else "compare its address and user with the catalog's options, or find who locks its database."
+            ),
         ) from error
+
+
+_OF_A_SERVER = (("requests.exceptions", "RequestException"), ("pyiceberg.exceptions", "RESTError"))
+_AWAY = (
+    ("requests.exceptions", "ConnectionError"),
+    ("requests.exceptions", "Timeout"),
+    ("pyiceberg.exceptions", "ServerError"),
+    ("pyiceberg.exceptions", "ServiceUnavailableError"),
+    ("pyiceberg.exceptions", "TooManyRequestsError"),
+    ("sqlalchemy.exc", "OperationalError"),
+)
+"""What a server may not say the next time that it is asked."""
 
 
 def _is_of_a_server(error: Exception) -> bool:
     """Whether a REST catalog told it, or the connection to one."""
-    kinds = (("requests.exceptions", "RequestException"), ("pyiceberg.exceptions", "RESTError"))
+    return _is_one_of(error, _OF_A_SERVER)
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the catalog may answer later: who takes that for a setting stops for good."""
+    return _is_one_of(error, _AWAY)
+
+
+def _is_one_of(error: Exception, kinds: Iterable[tuple[str, str]]) -> bool:
+    # A class is only there where its library was loaded, and then the error may be of it.
     return any(
         module in sys.modules and isinstance(error, getattr(sys.modules[module], name)) for module, name in kinds
     )

@@ -10,6 +10,9 @@ The others are where a catalog makes the `FileIO` of a table: `Catalog._load_fil
 and `_response_to_staged_table`. pyiceberg mixes the table's own properties into the catalog's there, and imports the
 class that ``py-io-impl`` names, before anybody has seen the table. `by_catalog_alone` keeps them apart.
 
+Of REST there is `_config_headers`, too (`laketier_iceberg.rest`): it is given the session before that is used, and
+nothing public can set a limit of time for a catalog's requests.
+
 ``tests/test_iceberg_private.py`` says what is relied on. The plugin's dependencies keep untried versions out.
 """
 

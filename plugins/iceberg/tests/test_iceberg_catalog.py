@@ -32,6 +32,7 @@ from laketier.spi import (
     PartitionField,
     Passthrough,
     RenameColumn,
+    StorageError,
     TableDescriptor,
     TableInfo,
     TableNotFound,
@@ -399,7 +400,7 @@ def test_a_database_that_can_not_be_reached_is_asked_no_more_often_than_by_the_l
             load_catalog("other", **properties)
         by_the_library = len(asked)
         storage = IcebergStorage(LakeStorageConfig(str(tmp_path), IcebergOptions(catalog=Passthrough(properties))))
-        with pytest.raises(ConfigError, match="unable to open database file"):
+        with pytest.raises(StorageError, match="unable to open database file"):
             storage.catalog().list_tables()
     finally:
         event.remove(Engine, "do_connect", ask)
