@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from laketier.cli.demo.crash import run_driver
+from laketier.cli.demo.crash import DriverFailed, run_driver
 from laketier.cli.demo.inputs import Dataset, make_datasets
 from laketier.cli.demo.verify import Count, count_with
 from laketier.cli.lakes import Json
@@ -52,6 +52,9 @@ def demo(
     started = time.monotonic()
     try:
         rows = _Demo(folder.resolve(), formats, ShownConsole(stderr=json, highlight=False)).run()
+    except DriverFailed:
+        keep = folder  # its log says why
+        raise
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
