@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from laketier.kit import before_effect, confined, failpoint
+from laketier.kit import before_effect, failpoint
 from laketier.kit.pinned_folder import pinned_folder
 from laketier.kit.staged import (
-    check_staged,
     discard_staged,
-    refuse_foreign,
     refuse_live,
-    refuse_lost,
     refuse_published,
     replaced_files,
 )
@@ -29,11 +23,7 @@ from laketier.spi import (
     LakeCommitResult,
     LakeCommitter,
     LaketierError,
-    OutsideTable,
     Refused,
-    StagedFile,
-    StagedFileLost,
-    TableError,
     TableNotFound,
     TableState,
     Watermark,
@@ -51,13 +41,12 @@ from laketier_lance.dataset import (
     refuse_dropped,
 )
 from laketier_lance.durable import local_versions, make_durable, remove_transaction, remove_version
-from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.latest import manifest_identity
-from laketier_lance.location import local_folder, refuse_links
+from laketier_lance.location import refuse_links
 from laketier_lance.names import DATA, attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path, with_metadata, with_plain_paths
-from laketier_lance.sessions import file_session
+from laketier_lance.staged_fragments import check_files, staged_fragments
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.store_drops import take_back, was_dropped, witness
 from laketier_lance.table import (
@@ -74,28 +63,14 @@ from laketier_lance.table import (
     watermark_key,
 )
 from laketier_lance.tracked import named_since, needed
-from laketier_lance.writer import FRAGMENT, delete_files, described
+from laketier_lance.writer import delete_files
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceOperation, Transaction
-    from lance.file import LanceFileSession
     from lance.fragment import FragmentMetadata
     from lance.schema import LanceSchema
 
 log = logging.getLogger(__name__)
-
-_STAGED = re.compile(rf"{DATA}/([0-9A-Za-z_-]+\.lance)")
-_MARK = b"LANC"
-_REQUESTS = 16
-
-
-def _not_whole(location: str, file: StagedFile, why: str) -> StagedFileLost:
-    return StagedFileLost(
-        f"a staged file does not end after the {file.bytes} bytes that its writer wrote; nothing was published",
-        where=f"{location}: {file.path}",
-        why=why,
-        fix="Run the round again: it stages its files again.",
-    )
 
 
 class LanceCommitter(LakeCommitter[WriteResult]):
@@ -167,8 +142,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         import lance
 
         dataset = state.dataset
-        fragments = self._fragments(dataset, results)
-        self._check_files(results)
+        fragments = staged_fragments(dataset, results, self._location)
+        check_files(results, self._location, self._options)
         if not fragments:
             refuse_dropped(self._location, self._options.storage_options())  # staged files lie in the table's folder
         present = with_plain_paths(fragment.metadata for fragment in dataset.get_fragments())
@@ -246,66 +221,6 @@ class LanceCommitter(LakeCommitter[WriteResult]):
 
     def _published(self, paths: Sequence[str]) -> set[str]:
         return needed(open_dataset(self._location, self._options.storage_options()), paths)
-
-    def _fragments(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> list[FragmentMetadata]:
-        from lance.fragment import FragmentMetadata
-
-        staged = [file for result in results for file in result.files]
-        fragments = [FragmentMetadata.from_json(file.payload[FRAGMENT]) for file in staged]
-        # Lance commits fragments with any field ids, and reads nulls where they don't match.
-        version = dataset.data_storage_version
-        expected = list(column_field_ids(with_field_ids(dataset.lance_schema), version))
-        for file in (file for fragment in fragments for file in fragment.files):
-            if file.fields != expected or f"{file.file_major_version}.{file.file_minor_version}" != version:
-                raise TableError(
-                    f"data file {file.path} has fields {file.fields} in format {file.file_major_version}."
-                    f"{file.file_minor_version}, and the table has {expected} in format {version}",
-                    where=self._location,
-                    fix="Run the round again: it will be staged for the table as it is now.",
-                )
-        for each in staged:
-            self._refuse_forged(each, expected, version)
-        return fragments
-
-    def _refuse_forged(self, file: StagedFile, columns: Sequence[int], version: str) -> None:
-        """A fragment may name any file, also of another dataset, and Lance takes its word."""
-        match = _STAGED.fullmatch(confined(file.path, where=self._location))
-        if match is None or json.loads(file.payload[FRAGMENT]) != described(
-            match[1], file.rows, file.bytes, columns, version
-        ):
-            raise OutsideTable(
-                f"the fragment that was staged as {file.path!r} is not the one of that file; nothing was published",
-                where=self._location,
-                why="something other than the writer made the result",
-                fix="Run the round again: it stages its files again.",
-            )
-
-    def _check_files(self, results: Sequence[WriteResult]) -> None:
-        """Lance commits fragments whose files are missing, and every later read of the table fails."""
-        local = local_folder(self._location)
-        if local is not None:
-            check_staged(local, results, attempt_of=attempt_of, where=self._location)
-            return
-        refuse_foreign(results, attempt_of, where=self._location)
-        session = file_session(self._location, self._options.storage_options())
-        files = [file for result in results for file in result.files]
-        if files:
-            with ThreadPoolExecutor(_REQUESTS) as pool:
-                list(pool.map(lambda file: self._check_end(session, file), files))
-
-    def _check_end(self, session: LanceFileSession, file: StagedFile) -> None:
-        """One request: Lance's API tells no sizes, but a file ends with Lance's mark where its writer ended it."""
-        try:
-            end = session.read_range(file.path, file.bytes - len(_MARK), len(_MARK))
-        except lance_errors() as error:
-            text = reason(error)
-            if "not found" in text.lower():
-                refuse_lost(file.path, None, file.bytes, where=self._location)
-            if "range" in text.lower():
-                raise _not_whole(self._location, file, text) from error
-            raise CommitError("a staged file could not be read", where=self._location, why=text) from error
-        if end != _MARK:
-            raise _not_whole(self._location, file, f"its last bytes are {end!r}")
 
     def _metadata(self, state: LanceTableState, watermark: Watermark | None) -> dict[bytes, bytes]:
         target = state.dataset.version + 1

@@ -63,6 +63,7 @@ from laketier_lance.fragments import FragmentRun
 from laketier_lance.names import attempt_of
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
+from laketier_lance.staged_fragments import check_files
 from laketier_lance.table import COMMIT_ID, EPOCH, PIPELINE, ROWS
 from laketier_lance.writer import FRAGMENT, delete_files, described
 
@@ -435,23 +436,23 @@ def _staged(*names: str) -> WriteResult:
     return WriteResult(attempt=attempt, files=files, table_uuid="u", schema_fingerprint="f", spec_id=0)
 
 
-def _in_a_store() -> LanceCommitter:
-    return LanceCommitter(IN_A_STORE, LanceOptions(storage=Passthrough({"a": "b"})), CommitterInitContext("c"))
+def _check_in_a_store(results: list[WriteResult]) -> None:
+    check_files(results, IN_A_STORE, LanceOptions(storage=Passthrough({"a": "b"})))
 
 
 def test_each_staged_file_in_a_store_ends_with_the_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     store = _Reads(b"LANC")
     monkeypatch.setattr("lance.file.LanceFileSession", store)
-    _in_a_store()._check_files([_staged(f"{ATTEMPT}-00000", f"{ATTEMPT}-00001"), _staged()])
+    _check_in_a_store([_staged(f"{ATTEMPT}-00000", f"{ATTEMPT}-00001"), _staged()])
     assert store.asked[0] == (IN_A_STORE, {"a": "b"})
     assert sorted(store.asked[1:]) == [(f"data/{ATTEMPT}-00000.lance", 96, 4), (f"data/{ATTEMPT}-00001.lance", 97, 4)]
     store.asked.clear()
-    LanceCommitter(IN_A_STORE, LanceOptions(), CommitterInitContext("c"))._check_files([_staged(f"{ATTEMPT}-00000")])
+    check_files([_staged(f"{ATTEMPT}-00000")], IN_A_STORE, LanceOptions())
     assert store.asked[0] == (IN_A_STORE, {})
     with pytest.raises(OutsideTable, match="no writer of this format"):
-        _in_a_store()._check_files([_staged("x")])
+        _check_in_a_store([_staged("x")])
     with pytest.raises(StagedFileLost, match="handed over twice"):
-        _in_a_store()._check_files([_staged(f"{ATTEMPT}-00000")] * 2)
+        _check_in_a_store([_staged(f"{ATTEMPT}-00000")] * 2)
 
 
 @pytest.mark.parametrize(
@@ -471,7 +472,7 @@ def test_a_staged_file_in_a_store_that_is_not_whole(
 ) -> None:
     monkeypatch.setattr("lance.file.LanceFileSession", _Reads(answer))
     with pytest.raises(kind, match=told) as failure:
-        _in_a_store()._check_files([_staged(f"{ATTEMPT}-00000")])
+        _check_in_a_store([_staged(f"{ATTEMPT}-00000")])
     assert type(failure.value) is kind
 
 
