@@ -16,7 +16,7 @@ import pytest
 from laketier.spi import AddColumn, DeliveryLevel, Feature, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child, Patience
-from laketier_conformance.delivery import ids_until, made_whole, not_absent, own, publish_of, round_of
+from laketier_conformance.delivery import ids_until, made_whole, not_absent, own, publish_of, replay, round_of
 from laketier_conformance.expect import expect, told
 from laketier_conformance.interposed.deciding import Run
 from laketier_conformance.interposed.disk import SYNCS, WRITES
@@ -50,13 +50,9 @@ LOST = 0
 """No error of a step: its answer is lost."""
 
 
-def _replay(table: Table, epoch: int) -> RoundOutcome:
-    return table.append(epoch).outcome
-
-
 def _made_whole(table: Table, epoch: int, told: str, seen: list[int] | None = None) -> None:
     """The epoch is there or not, as the delivery level has it, and the replay knows."""
-    made_whole(table, epoch, ids_until(epoch), ids_until(epoch + 1), lambda: _replay(table, epoch), told, seen)
+    made_whole(table, epoch, ids_until(epoch), ids_until(epoch + 1), lambda: replay(table, epoch), told, seen)
 
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
@@ -84,10 +80,10 @@ def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
 
 def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
     """It stages again, finds its epoch there, and dies while it tidies up."""
-    _replay(table, 0)
+    replay(table, 0)
     for run in killed_at_each(runs, lambda _: round_of(0)):
         expect(table.ids, ids_until(1), f"{runs.told(run, 'killed before')}, in a replay: the rows")
-    expect(_replay(table, 1), RoundOutcome.PUBLISHED, "the outcome of the next epoch after replays were killed")
+    expect(replay(table, 1), RoundOutcome.PUBLISHED, "the outcome of the next epoch after replays were killed")
     expect(table.ids, ids_until(2), "rows after the next epoch")
 
 
@@ -283,7 +279,7 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
 
 def test_a_request_of_a_replay_fails(table: Table, runs: Interposed) -> None:
     """Of the pipeline's first epoch: whoever takes an error for "it never published" makes its rows twice."""
-    _replay(table, 0)
+    replay(table, 0)
     for run in reset_at_each(runs, lambda _: round_of(0)):
         told = runs.told(run, "a reset of the connection before")
         expect(table.ids, ids_until(1), f"{told}, in a replay: the rows")

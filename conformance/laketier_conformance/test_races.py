@@ -15,7 +15,7 @@ import pytest
 from laketier.spi import AddColumn, Feature, ScanRequest
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child, Patience
-from laketier_conformance.delivery import ids_until, made_whole, round_of
+from laketier_conformance.delivery import ids_until, made_whole, replay, round_of
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.deciding import NOWHERE
 from laketier_conformance.interposed.disk import SYNCS, WRITES
@@ -148,10 +148,6 @@ def test_columns_added_side_by_side(table: Table, children: Take) -> None:
     expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next epoch after columns were added")
 
 
-def _replay(table: Table, epoch: int) -> RoundOutcome:
-    return table.append(epoch).outcome
-
-
 @pytest.mark.needs(Feature.ADD_COLUMN)
 def test_a_column_comes_before_effects_of_a_round(
     table: Table, children: Take, runs: Interposed, pytestconfig: pytest.Config
@@ -183,7 +179,7 @@ def test_a_column_comes_before_effects_of_a_round(
             assert column in table.info.schema.names, f"{told}: the column stays: found {table.info.schema.names}"
         ended = {"outcome", "refused"} & (run.answer or {}).keys()
         assert ended, f"{told}: expected that it is published, or refused for the columns that its files lack"
-        made_whole(table, epoch, ids_until(epoch), ids_until(epoch + 1), partial(_replay, table, epoch), told)
+        made_whole(table, epoch, ids_until(epoch), ids_until(epoch + 1), partial(replay, table, epoch), told)
 
 
 def test_creating_the_same_table(lake: Lake, children: Take) -> None:

@@ -22,7 +22,7 @@ from laketier.spi import AddColumn, CommitError, Feature, LaketierError, Waterma
 from laketier.tiering import RoundOutcome
 from laketier_conformance.child import answer_of
 from laketier_conformance.children import Child, ChildDied
-from laketier_conformance.delivery import made_whole, round_of
+from laketier_conformance.delivery import made_whole, replay, round_of
 from laketier_conformance.expect import NotShown, cause_of, expect, refused
 from laketier_conformance.expect import told as error_told
 from laketier_conformance.interposed.runs import spread
@@ -141,10 +141,6 @@ def _expected(epochs: int) -> list[int]:
     return [i for epoch in range(epochs) for i in ids_of(epoch)]
 
 
-def _replay(table: Table, epoch: int) -> RoundOutcome:
-    return table.append(epoch).outcome
-
-
 def _is_conditional(sent: Sent) -> bool:
     return _changes(sent) and sent.is_conditional
 
@@ -196,7 +192,7 @@ def _is_killed(
         expect(table.ids, _expected(epoch + 1), f"rows after epoch {epoch}, which was not killed")
         return False
     told = f"a round is killed at {step.told}"
-    made_whole(table, epoch, _expected(epoch), _expected(epoch + 1), partial(_replay, table, epoch), told)
+    made_whole(table, epoch, _expected(epoch), _expected(epoch + 1), partial(replay, table, epoch), told)
     return True
 
 
