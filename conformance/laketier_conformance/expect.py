@@ -21,6 +21,8 @@ from laketier.spi import CommitError, Conflict, Feature, FeatureNotSupported, La
 E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 
+_CAUSES = 10
+"""An error may be its own cause."""
 _FEW = 6
 
 _AGAIN = (Conflict, NotBegun, UnknownOutcome)
@@ -144,12 +146,20 @@ def goes_well(doing: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[
     except others:
         raise
     except Exception as error:
-        raise AssertionError(f"{doing}: expected no error, found {told(error)}") from error
+        raise AssertionError(f"{doing}: expected no error, found {told(error)}{because(error)}") from error
 
 
 def cause_of(error: BaseException) -> BaseException | None:
     """What it was raised from, as a traceback tells it: ``from None`` hides what came before."""
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def because(error: BaseException) -> str:
+    """What an error came of first, for the end of a sentence that tells it."""
+    cause = error
+    for _ in range(_CAUSES):
+        cause = cause.__cause__ or cause
+    return "" if cause is error else f", because of {told(cause)}"
 
 
 def shown(value: object) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from laketier.registry.pages import page
-from laketier_conformance.expect import told
+from laketier_conformance.expect import because, told
 from laketier_conformance.rule import Rule
 from laketier_conformance.rules import rule_of
 from laketier_conformance.words import plainly
@@ -27,8 +27,6 @@ _SUITES = (_HERE, _HERE.with_name("laketier_source_conformance"))
 _LONGEST = 600
 _LEAST_ROOM = 64 << 20
 """Some tests write as much."""
-_CAUSES = 10
-"""An error may be its own."""
 _IN_LANES = "test_spark.py"
 """Tests that are left out in another lane."""
 _KEPT = "--lake-warehouse="
@@ -81,11 +79,8 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
         explained = explained.partition("\n")[0].strip()
         text = f"{said} ({explained})" if _compares(explained) else said
         return _cut(text or f"an assert without a message failed: {_statement(failure)}")
-    cause = error
-    for _ in range(_CAUSES):
-        cause = cause.__cause__ or cause
-    because = "" if cause is error else f", because of {told(cause)}"
-    return _cut(f"{_statement(failure)}{_method(failure)}: expected no error, found {told(error)}{because}")
+    found = f"{told(error)}{because(error)}"
+    return _cut(f"{_statement(failure)}{_method(failure)}: expected no error, found {found}")
 
 
 def no_room(folder: Path, least: int = _LEAST_ROOM) -> str:

@@ -113,9 +113,9 @@ RULES = (
     ),
     Rule(
         "surroundings",
-        "What a process finds where it runs changes no table: encoding, folders, limits, dates, numbers of all kinds.",
+        "What a process finds where it runs changes no table: encoding, folders, limits, threads, dates, numbers.",
         ENTRY,
-        ("test_surroundings.py",),
+        ("test_applications.py", "test_surroundings.py"),
     ),
     Rule(
         "serialization",
