@@ -19,6 +19,7 @@ from laketier.spi import (
     Conflict,
     CorruptTable,
     IncompatibleTable,
+    StorageError,
     TableError,
     TableInfo,
     TableNotFound,
@@ -61,7 +62,7 @@ may be dropped or created meanwhile. So a log is taken for damaged only when it 
 
 def open_table(location: Location, version: int | None = None) -> DeltaTable:
     """A fresh handle. Raises `TableNotFound`, `CorruptTable`, `IncompatibleTable` for a table that delta-rs does not
-    read, or `TableError` when storage fails."""
+    read, or `StorageError` when storage fails."""
     from deltalake.exceptions import DeltaError
 
     try:
@@ -93,7 +94,7 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
 
 
 def _is_left_over(location: Location, failed: Exception) -> bool:
-    """Whether one entry of a dropped table makes the log fail. Raises `TableError` where a file of the log can't be
+    """Whether one entry of a dropped table makes the log fail. Raises `StorageError` where a file of the log can't be
     looked at: delta-rs leaves it out, and takes the rest for a damaged log."""
     try:
         if location.is_local:
@@ -103,8 +104,8 @@ def _is_left_over(location: Location, failed: Exception) -> bool:
         raise _unreached(location, error) from failed
 
 
-def _unreached(location: Location, error: Exception) -> TableError:
-    return TableError(
+def _unreached(location: Location, error: Exception) -> StorageError:
+    return StorageError(
         "the Delta log can't be reached",
         where=location.uri,
         why=in_one_line(str(error)),
@@ -188,7 +189,7 @@ def _newest(location: Location) -> DeltaTable:
         return handle
     handle = _opened(location, None)
     if handle.version() < next_version and not is_absent(entry):
-        raise TableError(
+        raise StorageError(
             "delta-rs left out the newest entry of the Delta log",
             where=str(entry),
             why="the storage could not tell of it",

@@ -22,6 +22,7 @@ from laketier.spi import (
     IncompatibleTable,
     LaketierError,
     Passthrough,
+    StorageError,
     TableError,
     TableNotFound,
 )
@@ -133,10 +134,10 @@ def test_a_log_that_changes_while_it_is_read_is_read_again(
         (TableNotFoundError("no table"), TableError, engine.LISTINGS),
         (DeltaError("not valid JSON"), CorruptTable, 1),
         (ValueError('Found unmasked nulls for non-nullable StructArray field "id"'), CorruptTable, 1),
-        (DeltaError("Generic error (os error 13)"), TableError, 1),
-        (DeltaError("Os { code: 5, kind: Other }"), TableError, 1),
+        (DeltaError("Generic error (os error 13)"), StorageError, 1),
+        (DeltaError("Os { code: 5, kind: Other }"), StorageError, 1),
         (DeltaError("Unsupported: reader feature 'foo'"), IncompatibleTable, 1),
-        (OSError("no answer"), TableError, 1),
+        (OSError("no answer"), StorageError, 1),
     ],
     ids=str,
 )
@@ -175,7 +176,7 @@ def test_a_log_that_can_not_be_listed_is_not_taken_for_none(
             raise what
 
     monkeypatch.setattr(Location, "filesystem", Failing())
-    with pytest.raises(TableError, match="can't be reached"):
+    with pytest.raises(StorageError, match="can't be reached"):
         open_table(here(lake))
 
 
@@ -185,7 +186,7 @@ def test_a_store_that_is_not_there_is_told_in_one_line_without_colours() -> None
         closed.bind(("127.0.0.1", 0))
         storage = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{closed.getsockname()[1]}", "AWS_REGION": "us-east-1"}
         storage |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "max_retries": "0"}
-        with pytest.raises(TableError, match=r"the Delta log can't be reached, because .*Connect") as told:
+        with pytest.raises(StorageError, match=r"the Delta log can't be reached, because .*Connect") as told:
             open_table(Location.of("s3://lake/x", Passthrough(storage)))
     assert not {"\n", "\x1b"} & set(str(told.value))
 
@@ -199,9 +200,8 @@ def test_a_damaged_log_that_can_not_be_listed_is_not_reached(lake: Any, monkeypa
 
     monkeypatch.setattr(engine, "lone_entry", unlisted)
     failing(monkeypatch, [DeltaError("Kernel error: No protocol found in delta log.")] * 9)
-    with pytest.raises(TableError, match="the Delta log can't be reached, because no answer") as told:
+    with pytest.raises(StorageError, match="the Delta log can't be reached, because no answer"):
         open_table(here(lake))
-    assert type(told.value) is TableError
 
 
 @pytest.mark.parametrize("name", [f"{1:020}.checkpoint.parquet", f"{2:020}.json"])
@@ -226,9 +226,8 @@ def test_a_file_of_the_log_that_nobody_can_look_at_is_no_damage(
         return True
 
     monkeypatch.setattr(log_version_module, "is_there", unseen)
-    with pytest.raises(TableError, match=f"the Delta log can't be reached, because .*{name}") as told:
+    with pytest.raises(StorageError, match=f"the Delta log can't be reached, because .*{name}"):
         open_table(here(lake))
-    assert type(told.value) is TableError
 
 
 def test_what_makes_a_log(tmp_path: Path) -> None:

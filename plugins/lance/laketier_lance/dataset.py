@@ -18,6 +18,7 @@ from laketier.spi import (
     IncompatibleTable,
     LaketierError,
     SnapshotNotFound,
+    StorageError,
     TableError,
     TableNotFound,
 )
@@ -229,7 +230,14 @@ def unreadable(location: str, error: BaseException) -> LaketierError:
             + (" Is it the newest, `laketier index list` names the index: replace or drop it." if of_index else ""),
         )
     # Lance has the same class of error for damage and for a process that has too many files open.
-    if isinstance(error, ValueError) and not _STORE_ERROR.search(text) and not refused_by_the_system(error):
+    if _STORE_ERROR.search(text) or refused_by_the_system(error):
+        return StorageError(
+            "Lance could not read the dataset",
+            where=location,
+            why=text,
+            fix="Check permissions, the network and lake.lance.storage.*, and run it again.",
+        )
+    if isinstance(error, ValueError):
         return CorruptTable("the Lance dataset can't be read", where=location, why=text)
     return TableError("Lance could not read the dataset", where=location, why=text)
 

@@ -9,6 +9,10 @@ from laketier.kit.store_endpoint import asks_for_plain_http
 from laketier.spi import Passthrough, option
 
 GIGABYTE = 1024**3
+_RETRY_TIMEOUT, _RETRY_SECONDS = "client_retry_timeout", 20
+"""For so long a request that failed is sent again. Lance's own 180 s, with four tries of 30 s each, are one try of the
+six that it makes of a listing: a store that accepts and says nothing would be waited for for twelve minutes. Shorter
+than the 30 s of one request, so silence is met once in each of the six; refusals (503) are retried within a second."""
 
 
 class DataStorageVersion(Enum):
@@ -47,11 +51,14 @@ class LanceOptions:
     storage: Passthrough = option(
         Passthrough(),
         "Handed to Lance's object store: region, endpoint, access_key_id, service_account, account_name, … An "
-        "http endpoint allows plain HTTP by itself.",
+        "http endpoint allows plain HTTP by itself. One that says nothing fails a command after six times `timeout` "
+        "(30s); later where `client_retry_timeout` (20, in seconds) is longer.",
     )
 
     def storage_options(self) -> dict[str, str]:
-        """What Lance gets as ``storage_options``: the keys as given, and leave to use plain HTTP where an endpoint
-        asks for it."""
+        """What Lance gets as ``storage_options``: the keys as given, leave to use plain HTTP where an endpoint asks for
+        it, and an end to retries, where none is given. (That of Lance's environment variable counts more by itself.)"""
         leave = {"allow_http": "true"} if asks_for_plain_http(self.storage) else {}
-        return {**self.storage, **leave}
+        given = any(key.lower() == _RETRY_TIMEOUT for key in self.storage)
+        patience = {} if given else {_RETRY_TIMEOUT: str(_RETRY_SECONDS)}
+        return {**patience, **self.storage, **leave}

@@ -326,7 +326,7 @@ def test_what_no_version_refers_to_is_an_orphan(listing: Any) -> None:
     listing.files = listed(*files)
     listing.referred = {"data/a.lance", "b.lance", "_versions/1.manifest"}
     assert orphans(listing) == ["data/c.lance", "f"]
-    assert listing.asked == [(listing.location, {}), (listing.dataset, "")]
+    assert listing.asked == [(listing.location, LanceOptions().storage_options()), (listing.dataset, "")]
     assert orphans(listing, 5000) == ["f"], "what is young is not looked at"
     assert len(listing.asked) == 3
 

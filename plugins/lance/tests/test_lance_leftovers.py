@@ -19,8 +19,8 @@ from laketier.spi import (
     IncompatibleTable,
     LakeStorageConfig,
     SetProperty,
+    StorageError,
     TableDescriptor,
-    TableError,
     TableNotFound,
     TablePath,
     WriterInitContext,
@@ -152,7 +152,7 @@ def test_a_store_that_lists_no_rows_is_told_as_such(tmp_path: Path, monkeypatch:
         raise RuntimeError("Generic S3 error: no answer")
 
     monkeypatch.setattr(dataset_module, "left_rows", fails)
-    with pytest.raises(TableError, match="no answer"):
+    with pytest.raises(StorageError, match="no answer"):
         _catalog(tmp_path).load_table(PATH)
 
 

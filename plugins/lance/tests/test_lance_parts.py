@@ -28,6 +28,7 @@ from laketier.spi import (
     OrphanFile,
     Phrase,
     RolledBack,
+    StorageError,
     TableError,
     UnsupportedType,
 )
@@ -120,12 +121,12 @@ def test_a_file_that_is_missing_is_named_as_people_find_it(location: str, path: 
         (OSError("the dataset cannot be read by this version of Lance"), IncompatibleTable, "a newer version"),
         (ValueError("a bad manifest"), CorruptTable, "can't be read"),
         (OSError("a bad manifest"), TableError, "could not read the dataset"),
-        (ValueError("Generic S3 error: a bad answer"), TableError, "could not read the dataset"),
-        (ValueError("HTTP 503"), TableError, "could not read the dataset"),
-        (ValueError("Permission denied"), TableError, "could not read the dataset"),
-        (ValueError("timed out"), TableError, "could not read the dataset"),
-        (ValueError("LanceError(IO): Too many open files (os error 24)"), TableError, "could not read the dataset"),
-        (ValueError("LanceError(IO): Stale file handle (os error 116)"), TableError, "could not read the dataset"),
+        (ValueError("Generic S3 error: a bad answer"), StorageError, "could not read the dataset"),
+        (ValueError("HTTP 503"), StorageError, "could not read the dataset"),
+        (ValueError("Permission denied"), StorageError, "could not read the dataset"),
+        (ValueError("timed out"), StorageError, "could not read the dataset"),
+        (ValueError("LanceError(IO): Too many open files (os error 24)"), StorageError, "could not read the dataset"),
+        (ValueError("LanceError(IO): Stale file handle (os error 116)"), StorageError, "could not read the dataset"),
     ],
 )
 def test_what_could_not_be_read_is_damage_only_where_the_store_is_well(

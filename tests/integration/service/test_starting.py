@@ -377,6 +377,37 @@ def test_what_may_come_is_a_warning_where_somebody_waits(
         checked_tables(service, sources, origin="s.yaml", strict=True)
 
 
+_CLOSED = "http://127.0.0.1:1"
+_KEYS = {"access_key_id": "key", "secret_access_key": "secret", "region": "us-east-1"}
+_AWS = {f"aws_{key}": value for key, value in _KEYS.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("delta", {f"storage.{key}": value for key, value in {**_AWS, "aws_endpoint_url": _CLOSED}.items()}),
+        ("iceberg", {"catalog.type": "rest", "catalog.uri": _CLOSED}),
+        ("lance", {f"storage.{key}": value for key, value in {**_KEYS, "endpoint": _CLOSED}.items()}),
+        ("localfile", {f"storage.{key}": value for key, value in {**_KEYS, "endpoint": _CLOSED}.items()}),
+    ],
+)
+def test_a_lake_that_is_away_may_come_back(
+    described: Described, caplog: pytest.LogCaptureFixture, kind: str, options: dict[str, str]
+) -> None:
+    """Its service would end with the exit code after which no supervisor starts it again."""
+    from laketier.config.service import parse_service
+    from laketier.service.starting import checked_sources, checked_tables
+
+    lake = {"lake.format": kind, "lake.warehouse": "s3://lake/warehouse"}
+    lake |= {f"lake.{kind}.{key}": value for key, value in options.items()}
+    described.set("sources/far", {"type": "lake", "options": lake})
+    service = parse_service(described.document, origin="s.yaml")
+    with caplog.at_level(logging.WARNING):
+        sources = checked_sources(service, origin="s.yaml")
+        checked_tables(service, sources, origin="s.yaml")
+    assert "s.yaml, sources.far.options: the tables of the source can't be listed" in caplog.text
+
+
 def test_a_key_that_is_there_twice_is_refused(described: Described) -> None:
     file = described.folder / "twice.yaml"
     file.write_text("name: a\nstate: sqlite:///a.db\nstate: sqlite:///b.db\n")
