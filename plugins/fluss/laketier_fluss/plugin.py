@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 from laketier.registry import hookimpl
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, PluginBroken
 from laketier_fluss.options import FlussOptions, FlussTableOptions
+
+_NOT_BUILT_FOR = (3, 13)
+_BUILD = " For this version of Python pip has to build it, and needs Rust. Python 3.12 needs no build."
 
 
 class FlussPlugin(LogSourcePlugin):
@@ -23,7 +27,7 @@ class FlussPlugin(LogSourcePlugin):
             raise PluginBroken(
                 "the source fluss needs the client pyfluss, and it is not installed",
                 where=config.name,
-                fix="Install it: `pip install pyfluss`.",
+                fix=f"Install it: `pip install pyfluss`.{_BUILD if sys.version_info >= _NOT_BUILT_FOR else ''}",
             )
         from laketier_fluss.source import FlussSource
 

@@ -75,6 +75,7 @@ def test_errors_keep_their_class_on_the_way() -> None:
     assert (type(got), str(got)) == (OffsetsExpired, str(sent))
 
 
+@pytest.mark.usefixtures("client")
 def test_a_child_is_used_again_and_not_after_an_error() -> None:
     with borrowed(CONNECTION) as first:
         pass

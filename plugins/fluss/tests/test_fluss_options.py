@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laketier.registry import OpenSource, load_source, open_log_source
-from laketier.spi import ConfigError, StorageError, TableNotFound, UnsupportedType
+from laketier.spi import ConfigError, PluginBroken, StorageError, TableNotFound, UnsupportedType
+from laketier_fluss import plugin
 from laketier_fluss.buckets import Bucket, Partition
 from laketier_fluss.connection import Connection
 from laketier_fluss.options import FlussOptions
@@ -26,6 +28,7 @@ def source_at(bootstrap: str = NOBODY, **options: Any) -> OpenSource:
     return open_log_source("fluss", keys, name="shop", origin="service.yaml")
 
 
+@pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -41,6 +44,7 @@ def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
         source_at(**options)
 
 
+@pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(
     ("bootstrap", "options", "error", "said"),
     [
@@ -59,12 +63,14 @@ def test_what_the_client_refuses_is_said(bootstrap: str, options: dict[str, Any]
         source.open("d.t")
 
 
+@pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("name", ["orders", ".orders", "shop."])
 def test_names_without_a_database(name: str) -> None:
     with pytest.raises(TableNotFound, match=r"database\.table"):
         source_at().open(name)
 
 
+@pytest.mark.usefixtures("client")
 def test_secrets_are_not_shown() -> None:
     secrets = {"client.security.sasl.password": "open sesame", "client.security.sasl.username": "me"}
     source = source_at(**secrets, **{"client.security.protocol": "sasl", "client.security.sasl.mechanism": "SESAME!"})
@@ -101,6 +107,7 @@ def test_nanoseconds_are_refused_wherever_they_are(kind: pa.DataType) -> None:
     refuse_nanoseconds(pa.schema([("x", pa.list_(pa.timestamp("us"))), ("y", pa.time32("ms"))]), "d.t")
 
 
+@pytest.mark.usefixtures("client")
 def test_neither_the_plugin_nor_the_source_loads_the_client() -> None:
     code = (
         "import sys; from laketier.registry import open_log_source\n"
@@ -110,6 +117,15 @@ def test_neither_the_plugin_nor_the_source_loads_the_client() -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("built", "said"), [(True, "pyfluss`\\.$"), (False, "needs Rust. Python 3.12 needs no build")])
+def test_a_client_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, built: bool, said: str) -> None:
+    monkeypatch.setattr(plugin, "find_spec", lambda _: None)
+    monkeypatch.setattr(plugin, "_NOT_BUILT_FOR", (9, 0) if built else (3, 0))
+    with pytest.raises(PluginBroken, match="pyfluss, and it is not installed") as raised:
+        source_at()
+    assert re.search(said, str(raised.value.fix))
 
 
 def test_the_entry_point_is_the_plugin() -> None:
