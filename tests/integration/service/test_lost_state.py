@@ -15,7 +15,7 @@ from laketier.kit.failpoints import observed
 from laketier.service.failpoints import COMMITTED
 from laketier.service.leases import WorkerLeases
 from laketier.service.schedule import State
-from laketier.service.state import LeaseLost, StateUnavailable, Worker
+from laketier.service.state import LeaseLost, StateStore, StateUnavailable, Worker
 from tiering_service import PATIENCE_SECONDS, Service, until
 
 
@@ -39,6 +39,32 @@ def test_a_lost_state_database_does_not_fence_the_service_off(
     assert (table.state, table.error) == (State.SCHEDULED, None)
     assert table.fence > before
     assert "continues with fence" in caplog.text
+
+
+@pytest.mark.parametrize("is_restored", [False, True], ids=["a new one", "a backup"])
+def test_a_worker_sees_that_its_state_file_is_another_one(make: Callable[..., Service], is_restored: bool) -> None:
+    """It went on with the deleted one for ever, where no command reached it, and no other worker saw its leases."""
+    service = make("t")
+    service.lines["t"].append(0)
+    worker = service.worker()
+    worker.work_once()
+    with StateStore.open(f"sqlite:///{service.folder}/state.db", service="tests") as other:
+        with closing(sqlite3.connect(service.folder / "state.db")) as copied:
+            copied.execute("VACUUM INTO ?", [str(service.folder / "backup.db")])
+        (service.folder / "state.db").rename(service.folder / "away.db")
+        for _ in range(3):
+            with pytest.raises(StateUnavailable, match=r"database is gone, because .* Restore it, or start a worker"):
+                worker.work_once()
+        assert not (service.folder / "state.db").exists(), "an empty one would look like one that lost its tables"
+        if is_restored:
+            (service.folder / "backup.db").rename(service.folder / "state.db")
+        service.lines["t"].append(1)
+        service.later()
+        again = worker if is_restored else service.worker()
+        again.work_once()
+        worker.work_once()
+        assert [each.table.rows_total for each in other.snapshot()] == [2 if is_restored else 1]
+    assert service.ids(worker, "t") == [0, 1]
 
 
 def test_a_state_database_that_is_locked_as_a_round_ends_hears_of_it_later(

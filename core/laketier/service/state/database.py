@@ -6,12 +6,20 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    DisconnectionError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+)
 
 from laketier.config.locations import absolute_database
 from laketier.service.state.errors import StateError, StateUnavailable
@@ -24,6 +32,12 @@ _READ_ONLY, _NO_TABLE = "25006", "42P01"
 _NO_HOST = "failed to resolve host"
 """What psycopg says of a name that DNS does not know, or not now."""
 _SQLITE_NEEDED = (3, 35, 0)
+_FILE = "laketier_file"
+"""What a connection to SQLite is known to hold, beside it in the pool."""
+
+
+class _FileGone(sqlite3.OperationalError):
+    """The file of a connection is no longer in its place, and no other one is."""
 
 
 class Database:
@@ -94,6 +108,9 @@ class Database:
         why = redacted(str(getattr(error, "orig", None) or error).strip().replace("\n", " "))
         if self._password:
             why = why.replace(str(self._password), "***")
+        if isinstance(getattr(error, "orig", error), _FileGone):
+            way_out = "Restore it, or start a worker, which makes one: the lake tables say where each table goes on."
+            return StateUnavailable("the state database is gone", where=self.shown, why=why, fix=way_out)
         if not _is_of_the_way(error):
             fix = _ways_out(error, why)
             if fix is not None:
@@ -187,18 +204,50 @@ def _sqlite(url: URL) -> Engine:
         url.set(drivername="sqlite+pysqlite"), connect_args={"timeout": _BUSY_SECONDS, "isolation_level": None}
     )
 
+    file = Path(str(url.database))
+    was_there = False
+
+    def look() -> tuple[int, int] | None:
+        now = _identity(file)
+        if was_there and now is None:
+            raise _FileGone(f"{file} was there, and can't be found any more")
+        return now
+
+    @event.listens_for(engine, "do_connect")
+    def _make_none(*_: Any) -> None:
+        """An empty file in its place would look like a database that lost its tables."""
+        look()
+
     @event.listens_for(engine, "connect")
-    def _prepare(connection: sqlite3.Connection, _: Any) -> None:
+    def _prepare(connection: sqlite3.Connection, record: Any) -> None:
+        nonlocal was_there
         connection.execute("PRAGMA journal_mode = WAL")
         # A fence that was given must not come back after a power cut.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        record.info[_FILE] = _identity(file)
+        was_there = was_there or record.info[_FILE] is not None
+
+    @event.listens_for(engine, "checkout")
+    def _look(_: sqlite3.Connection, record: Any, __: Any) -> None:
+        """SQLite goes on for ever with a file that was deleted or replaced, which no command and nobody else sees."""
+        if look() != record.info[_FILE]:
+            raise DisconnectionError  # makes the pool connect again
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(connection.get_execution_options().get("laketier_begin", "BEGIN IMMEDIATE"))
 
     return engine
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Which file has that name; None where none can be seen."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _postgresql(url: URL) -> Engine:
