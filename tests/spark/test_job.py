@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from laketier.spark.failures import told_of_spark
 from laketier.spark.job import run_job
 from laketier.spark.progress import on_console
 from laketier.spark.session import require_java
-from laketier.spi import ConfigError, StorageError, TokenMismatch, WatermarkLost
+from laketier.spi import ConfigError, CorruptTable, StorageError, TokenMismatch, WatermarkLost
 from spark_lake import COLUMNS, Landing, Target
 
 
@@ -160,6 +163,48 @@ def test_a_second_run_with_one_checkpoint_is_told_what_to_do() -> None:
     assert str(told).startswith("db.events: another run has the checkpoint of this stream, because ")
     assert "Streaming Query" not in str(told)
     assert "at a time. No row is lost or doubled." in str(told)
+
+
+def _is_gone(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _is_empty(path: Path) -> None:
+    path.with_name(f".{path.name}.crc").unlink()
+    path.write_bytes(b"")
+
+
+def _is_cut(path: Path) -> None:
+    path.with_name(f".{path.name}.crc").unlink()
+    path.write_bytes(path.read_bytes()[:30])
+
+
+@pytest.mark.parametrize(
+    ("harm", "name", "says"),
+    [
+        (_is_gone, "sources", "does not list the files of batch 0"),
+        (_is_gone, "offsets", "commits/1 is there, and offsets/1 is not"),
+        (_is_empty, "offsets/1", "offsets/1 begins with ''"),
+        (_is_cut, "sources/0/1", "sources/0/1 holds a line that is not a file's"),
+        (_is_empty, "commits/1", "commits/1 is empty"),
+    ],
+)
+def test_a_damaged_checkpoint_is_told_as_such(
+    spark: SparkSession, landing: Landing, target: Target, harm: Callable[[Path], None], name: str, says: str
+) -> None:
+    """A disk lost power, or a copy was cut off. Spark's own word of it is `assertion failed`, or its parser's."""
+    landing.land(2)
+    document: dict[str, Any] = {
+        "source": {"files": {"path": str(landing.folder), "max-files-per-trigger": 1}},
+        "sink": sink(target, pipeline="p"),
+        "stream": {"checkpoint": str(target.checkpoint)},
+    }
+    run_job(parse_job(document, origin="the test"), spark=spark)
+    harm(target.checkpoint / name)
+    landing.land(1)
+    with pytest.raises(CorruptTable, match=f"checkpoint of the stream is damaged, because .*{re.escape(says)}"):
+        run_job(parse_job(document, origin="the test"), spark=spark)
+    assert target.ids(spark) == landing.ids[:20]
 
 
 def test_a_path_that_is_not_there(spark: SparkSession, target: Target, tmp_path: Path) -> None:

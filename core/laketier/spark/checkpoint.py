@@ -79,13 +79,41 @@ class Checkpoint:
 
     def latest_epoch(self) -> int | None:
         """The newest epoch that Spark has planned; None for a checkpoint without epochs."""
-        epochs = [int(name) for name in self._names("offsets") if _NUMBER.match(name)]
-        return max(epochs, default=None)
+        return max(self._numbers("offsets"), default=None)
 
     def is_micro_batch(self, epoch: int) -> bool:
         """Whether ``epoch``, which is there, has the settings of a micro-batch. Those of a continuous trigger have
         none."""
         return has_settings(_read(self._filesystem, f"{self._folder}/offsets/{epoch}"))
+
+    def damage(self) -> str | None:
+        """Which file that Spark reads as a query starts is gone or torn, as a clause. None where none is seen.
+
+        A disk that lost power leaves files empty or cut, and a copy that was ended by hand lacks some. Spark says of
+        these what its parser says. A layout that is not known here is no damage: a file is torn if the epoch before it
+        can be read.
+        """
+        epochs = self._numbers("offsets")
+        committed = max(self._numbers("commits"), default=None)
+        if committed is not None and committed not in epochs:
+            return f"commits/{committed} is there, and offsets/{committed} is not"
+        if committed is not None and not _read(self._filesystem, f"{self._folder}/commits/{committed}"):
+            return f"commits/{committed} is empty"
+        is_known = False
+        for epoch in sorted(epochs):
+            if epoch > 0 and epoch - 1 not in epochs:
+                continue
+            try:
+                self._content(epoch)
+                is_known = True
+            except CorruptTable as error:
+                return error.what
+            except NotUnderstood as error:
+                return str(error) if is_known else None
+        return None
+
+    def _numbers(self, folder: str) -> set[int]:
+        return {int(name) for name in self._names(folder) if _NUMBER.match(name)}
 
     def content(self, epoch: int) -> str | Unreadable:
         """A digest of what ``epoch`` read: the offsets of each source and, for file sources, the files.

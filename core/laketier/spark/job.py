@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +15,16 @@ from laketier.config import LakeConfig
 from laketier.config.job import FilesSource, Job, RateSource, Stream
 from laketier.connectors import ParquetFolder
 from laketier.registry import configure
+from laketier.spark.checkpoint import Checkpoint
 from laketier.spark.classic import is_connect
-from laketier.spark.failures import GONE, GONE_FIX, told_of_spark, why_gone
+from laketier.spark.failures import GONE, GONE_FIX, cause_of, told_of_spark, why_gone
 from laketier.spark.lanes import tier, write
 from laketier.spark.progress import EpochReports, Totals, follow
 from laketier.spark.reading import read
 from laketier.spark.report import EpochProgress
 from laketier.spark.session import get_or_create
 from laketier.spark.streaming import stream
-from laketier.spi import ConfigError, LaketierError, StorageError
+from laketier.spi import ConfigError, CorruptTable, LaketierError, StorageError
 from laketier.tiering import RoundResult
 
 _VIEW = "source"
@@ -50,6 +52,7 @@ def run_job(
     A batch of Parquet files or of a table, without ``sql``, goes the split lane; all else is a DataFrame, and so are
     such files on Spark Connect. Raises
     `ConfigError` before any job of Spark's, and where another run has the stream's checkpoint; what the lanes raise;
+    `CorruptTable` where the stream's checkpoint is damaged;
     and `StorageError` with Spark's reason where Spark ends the job, or is gone.
     """
     config = configure(job.sink, origin=f"{origin}, sink")
@@ -58,7 +61,7 @@ def run_job(
     try:
         return _run(session, job, config, source_config, on_epoch)
     except PySparkException as error:
-        raise told_of_spark(error, str(config.table)) from error
+        raise _damage(job, error) or told_of_spark(error, str(config.table)) from error
     except LaketierError:
         raise
     except Exception as error:
@@ -66,6 +69,24 @@ def run_job(
         if why is None:
             raise
         raise StorageError(GONE, where=str(config.table), why=why, fix=GONE_FIX) from error
+
+
+def _damage(job: Job, error: PySparkException) -> CorruptTable | None:
+    """What to say where Spark ended a stream as its checkpoint is damaged."""
+    if job.stream is None or cause_of(error) is not None:
+        return None
+    with suppress(OSError):  # nobody knows more than Spark then
+        found = Checkpoint.open(job.stream.checkpoint)
+        why = found.damage() if isinstance(found, Checkpoint) else None
+        if why is not None:
+            return CorruptTable(
+                "the checkpoint of the stream is damaged",
+                where=job.stream.checkpoint,
+                why=f"{why}. No row is lost or doubled",
+                fix="Restore the newest checkpoint from a copy. Or begin with a new one, which reads its source from "
+                "the beginning: move the files away that the table has, and run the command that the next error names.",
+            )
+    return None
 
 
 def _run(
