@@ -15,6 +15,8 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 
 # Formats of others that `make setup` and `make test` leave out: [tool.uv.workspace] exclude.
 APART := $(foreach name,ducklake sqlite vortex,tests/third_party/$(name)/pyproject.toml)
+# One of them: make reports-third-party APART_FORMATS=vortex
+APART_FORMATS ?= $(call formats_of,$(APART))
 MEMBERS := $(filter-out $(APART),$(wildcard pyproject.toml plugins/*/pyproject.toml tests/third_party/*/pyproject.toml))
 READY := .venv/.complete
 READY_COMPAT := .venv-compat/.complete
@@ -157,7 +159,7 @@ test-third-party: class-archive-apart ## the suite on formats of others, which h
 		PYSPARK_PYTHON=$(CURDIR)/.venv-third-party/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-third-party/bin/python \
 		SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS-$$($(CURDIR)/.venv-third-party/bin/python $(CURDIR)/tests/support/class_archive.py)}" \
 		$(CURDIR)/.venv-third-party/bin/pytest $(SPREAD) --pyargs laketier_conformance \
-			--lake-format=$(subst $(space),$(comma),$(call formats_of,$(APART))) --lake-report='{format}.json' $(ARGS)
+			--lake-format=$(subst $(space),$(comma),$(strip $(APART_FORMATS))) --lake-report='{format}.json' $(ARGS)
 	@# Their own tests, which this checkout's pytest leaves out (tests/conftest.py).
 	cd artifacts/third-party && $(CURDIR)/.venv-third-party/bin/pytest --noconftest -c pytest.ini \
 		$(addprefix $(CURDIR)/,$(wildcard tests/third_party/*/tests))
