@@ -149,7 +149,8 @@ def _of_another_run(last: Token, token: Token) -> TokenMismatch:
         why="the query started from a new or another checkpoint, or two queries share one pipeline id",
         fix="Give each query a pipeline id of its own. To continue this pipeline with this run: if the rows of "
         f"epoch {token.epoch} are in the table already, run {_adopt(token, token.epoch)}; if they are not, run "
-        f"{_adopt(token, token.epoch - 1)}.",
+        f"{_adopt(token, token.epoch - 1)}. All that it reads after that is written: before, move files away that "
+        "the table has, or start behind its rows.",
     )
 
 

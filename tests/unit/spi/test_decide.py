@@ -112,6 +112,11 @@ def test_row(watermark: Watermark | None, token: Token, expected: Verdict) -> No
     assert verdict(watermark, token) == expected
 
 
+def test_who_continues_from_a_new_checkpoint_is_warned_of_what_it_writes_again() -> None:
+    with pytest.raises(TokenMismatch, match=r"--epoch 0`.* move files away that the table has"):
+        decide(mark(4), ask(0, run="other"))
+
+
 def differ(one: object, other: object) -> bool:
     return one is not None and other is not None and one != other
 
