@@ -161,9 +161,9 @@ def test_who_may_only_read_a_ledger_reads_what_was_taken(is_taken: bool) -> None
         (zone / "_laketier" / "ledger" / "t" / "folders.json").unlink()
         if not is_taken:
             land(zone, "b.json", 2)
-        for path in (Path(folder), *zone.rglob("*")):
+        Path(folder).chmod(0o755)
+        for path in (zone, *zone.rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
-        zone.chmod(0o555)
         # What is imported late may be root's alone: so another zone is read first.
         another = land(Path(folder, "another"), "a.json", 1).parents[1]
         read = "print(rows(log_of(Path(sys.argv[{}]))))"
