@@ -44,6 +44,7 @@ from laketier_lance.indexer import LanceIndexer, _made
 from laketier_lance.options import LanceOptions
 from laketier_lance.vector_model import VectorModel
 
+PLAIN = LanceOptions().storage_options()
 IDS = IndexSpec("x", "id", IndexKind.BTREE)
 NAMES = IndexSpec("w", "name", IndexKind.INVERTED, {"with_position": True})
 NEAR = IndexSpec("v", "v", IndexKind.IVF_FLAT, {"num_partitions": 1})
@@ -581,7 +582,7 @@ def test_a_part_is_built_of_its_fragments(parts_of_two: SimpleNamespace) -> None
     part, limits = IndexPart(1, ("0@a", "2@c"), 6), IndexResources(memory=32 * 1024**2)
     parts_of_two.deleted = {0: "a.arrow", 1: "b.arrow"}
     found: Any = _builder().within(limits).build(part)
-    assert parts_of_two.asked == [("links", "/t"), (("/t", {}, 3), IDS, [0, 2], limits, None)]
+    assert parts_of_two.asked == [("links", "/t"), (("/t", PLAIN, 3), IDS, [0, 2], limits, None)]
     plan, location, spec, version, of, segment, rows, deleted, model = found
     assert (plan, location, spec, version, of, segment.uuid, rows, deleted, model) == (
         *("plan", "/t", IDS, 3, part, "s", 6, {0: "a.arrow"}, None),
@@ -626,7 +627,7 @@ def test_a_model_is_trained_on_the_version_of_the_plan(monkeypatch: pytest.Monke
     for kind, codebook in ((IndexKind.IVF_FLAT, False), (IndexKind.IVF_PQ, True)):
         spec = replace(NEAR, kind=kind, options={"metric": "l2"})
         assert _builder(spec).train() == _builder(spec, model=MODEL)
-        assert asked.pop() == ((("/t", {}, 3), "v", {"metric": "l2"}), {"codebook": codebook})
+        assert asked.pop() == ((("/t", PLAIN, 3), "v", {"metric": "l2"}), {"codebook": codebook})
 
 
 class _Trains:
@@ -883,7 +884,7 @@ def test_what_a_compaction_moved_without_its_indexes_is_merged_of_its_rows(
 ) -> None:
     dataset, merger = merges(spec, 10, 20)
     monkeypatch.setattr(index_merger, "replace", lambda segment, **change: change)
-    monkeypatch.setattr(index_merger, "model_of", lambda *given: MODEL if given == ("/t", {}, "a") else None)
+    monkeypatch.setattr(index_merger, "model_of", lambda *given: MODEL if given == ("/t", PLAIN, "a") else None)
     dataset.books = True
     found = merger.build(IndexPart(0, ("a", "b"), 11))
     assert found[5:] == ({"fragment_ids": {0, 1}}, 11, {0: "a.arrow"})

@@ -70,6 +70,8 @@ from laketier_lance.writer import FRAGMENT, delete_files, described
 NUMBERS = pa.schema([pa.field("n", pa.int64(), nullable=False)])
 ATTEMPT = "0123456789abcdef" * 2
 IN_A_STORE = "s3://b/t.lance"
+PLAIN = LanceOptions().storage_options()
+STORED = {**PLAIN, "a": "b"}
 
 
 def numbers(count: int) -> pa.RecordBatch:
@@ -127,7 +129,7 @@ def test_lance_is_told_how_to_write(make_table: Callable[..., Any], monkeypatch:
     staged = table.stage(numbers(3))
     told = {"schema": NUMBERS, "data_cache_bytes": 12345, "version": "2.2"}
     assert asked == [
-        (table.location, {}),
+        (table.location, PLAIN),
         (f"data/{staged.attempt}-00000.lance", told),
         (f"data/{staged.attempt}-00001.lance", told),
     ]
@@ -136,7 +138,7 @@ def test_lance_is_told_how_to_write(make_table: Callable[..., Any], monkeypatch:
     writer = writer_module.LanceWriter(stored, ATTEMPT)
     writer.write(numbers(1))
     writer.complete()
-    assert asked[0] == (table.location, {"a": "b"})
+    assert asked[0] == (table.location, STORED)
 
 
 def test_a_staged_file_is_on_the_device_before_it_is_told(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,13 +262,13 @@ def test_files_of_a_store_are_deleted_one_by_one(
     paths = ["one", "gone", "kept", "odd", "bad", "../two", "/three", "four"]
     assert delete_files(IN_A_STORE, options, paths) == {"one", "gone", "four"}
     assert store.asked == ["one", "gone", "kept", "odd", "bad", "four"]
-    assert store.made == [(IN_A_STORE, {"a": "b"})]
+    assert store.made == [(IN_A_STORE, STORED)]
     assert caplog.text.count("could not be deleted") == 5
     assert "access denied" in caplog.text
     store.answers["one"] = KeyError("a mistake of ours")
     with pytest.raises(KeyError):
         delete_files(IN_A_STORE, LanceOptions(), ["one"])
-    assert store.made[-1] == (IN_A_STORE, {})
+    assert store.made[-1] == (IN_A_STORE, PLAIN)
 
 
 def test_files_of_a_disk_are_deleted_one_by_one(tmp_path: Path) -> None:
@@ -382,8 +384,8 @@ def test_lance_is_told_how_to_commit(table: Any, monkeypatch: pytest.MonkeyPatch
             patch.setattr(lance.LanceDataset, "commit", spy)
             assert ours.publish(state, [], None).snapshot_id == 9
     assert asked == [
-        (1, "Merge", {"storage_options": {}, "max_retries": 0}),
-        (1, "Overwrite", {"storage_options": {"a": "b"}, "max_retries": 0}),
+        (1, "Merge", {"storage_options": PLAIN, "max_retries": 0}),
+        (1, "Overwrite", {"storage_options": STORED, "max_retries": 0}),
     ]
 
 
@@ -444,11 +446,11 @@ def test_each_staged_file_in_a_store_ends_with_the_mark(monkeypatch: pytest.Monk
     store = _Reads(b"LANC")
     monkeypatch.setattr("lance.file.LanceFileSession", store)
     _check_in_a_store([_staged(f"{ATTEMPT}-00000", f"{ATTEMPT}-00001"), _staged()])
-    assert store.asked[0] == (IN_A_STORE, {"a": "b"})
+    assert store.asked[0] == (IN_A_STORE, STORED)
     assert sorted(store.asked[1:]) == [(f"data/{ATTEMPT}-00000.lance", 96, 4), (f"data/{ATTEMPT}-00001.lance", 97, 4)]
     store.asked.clear()
     check_files([_staged(f"{ATTEMPT}-00000")], IN_A_STORE, LanceOptions())
-    assert store.asked[0] == (IN_A_STORE, {})
+    assert store.asked[0] == (IN_A_STORE, PLAIN)
     with pytest.raises(OutsideTable, match="no writer of this format"):
         _check_in_a_store([_staged("x")])
     with pytest.raises(StagedFileLost, match="handed over twice"):
@@ -538,9 +540,9 @@ def test_tables_of_a_store_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     store = _Lists(places)
     monkeypatch.setattr("lance.file.LanceFileSession", store)
     assert LanceCatalog("s3://b", LanceOptions()).list_tables() == [TablePath("db", "t")]
-    assert store.asked[0] == ("s3://b", {})
+    assert store.asked[0] == ("s3://b", PLAIN)
     assert LanceCatalog("s3://b", LanceOptions(storage=Passthrough({"a": "b"}))).list_tables("none") == []
-    assert store.asked[-1] == ("s3://b/none", {"a": "b"})
+    assert store.asked[-1] == ("s3://b/none", STORED)
 
 
 @pytest.mark.parametrize(
@@ -701,7 +703,7 @@ def test_a_drop_in_a_store_has_its_settings(monkeypatch: pytest.MonkeyPatch) -> 
     LanceCatalog("s3://b", LanceOptions(storage=Passthrough({"a": "b"}))).drop_table(TablePath("db", "t"))
     LanceCatalog("s3://b", LanceOptions()).drop_table(TablePath("db", "t"))
     place = "s3://b/db/t.lance"
-    assert asked == [(place, {"a": "b"})] * 3 + [(place, {})] * 3
+    assert asked == [(place, STORED)] * 3 + [(place, PLAIN)] * 3
 
 
 @pytest.mark.parametrize(("error", "kind"), [(OSError("x"), TableError), (KeyError("x"), KeyError)])
@@ -795,7 +797,7 @@ def test_properties_are_committed_as_lance_is_told(table: Any, monkeypatch: pyte
         return SimpleNamespace(version=9)
 
     monkeypatch.setattr(lance.LanceDataset, "commit", spy)
-    for options, told in ((LanceOptions(), {}), (LanceOptions(storage=Passthrough({"a": "b"})), {"a": "b"})):
+    for options, told in ((LanceOptions(), PLAIN), (LanceOptions(storage=Passthrough({"a": "b"})), STORED)):
         assert properties_module._commit(table.open(), table.info, {"p": "q"}, options)[0] == 9
         version, operation, given = asked.pop()
         assert (version, given) == (2, {"storage_options": told, "max_retries": 0})
@@ -966,7 +968,7 @@ def test_rows_that_could_not_be_read(
         list(source.read(LakeSplit(index=0, limit=3, payload=run), schema))
     told_lance = {"columns": ["id"], "filter": "a = 1", "limit": 3, "batch_size": 5, "fragments": ["f0", "f2"]}
     assert asked == [
-        (table.location, {}, 7),
+        (table.location, PLAIN, 7),
         told_lance | {"scan_in_order": True, "with_row_id": False, "blob_handling": "all_binary"},
     ]
     renamed = FragmentRun(7, (0,), 5, "", {"id": None})
